@@ -13,9 +13,10 @@ from schemas.described import Described
 from schemas.question import Question
 from schemas.review import ReviewReason
 
-ACCEPT, ASK = 0.997, 0.5
-"""Minimum probabilities of a cart to be accepted, and to be shown to its customer for a yes. Chosen on the
-tuned menus: the first accepts 3 wrong carts of 868; with the second about 1% of orders would be wrong and
+ACCEPT, ACCEPT_LITERAL, ASK = 0.997, 0.99, 0.5
+"""Minimum probabilities of a cart to be accepted, to be accepted if it is the literal cart
+(`services/retrieval/literal.py`), and to be shown to its customer for a yes. Chosen on the tuned menus: the
+first accepts 3 wrong carts of 868, the second no other; with the third about 1% of orders would be wrong and
 undetected if one customer in four said yes to a wrong cart (docs/training.md)."""
 
 
@@ -72,12 +73,14 @@ class Doubt(BaseModel, frozen=True):
 
 
 class Basis(BaseModel, frozen=True):
-    """What a decision rests on; probabilities 0..1, null where there is none. `unused` are the words that
-    the menu doesn't explain or the cart doesn't have."""
+    """What a decision rests on; probabilities 0..1, null where there is none. `literal` is true if the cart
+    is what the words say literally; `unused` are the words that the menu doesn't explain or the cart doesn't
+    have."""
 
     transcript_confidence: float
     cart_probability: float | None = None
     cart_trust: Trust = Trust.TRUSTED
+    literal: bool = False
     second_transcript: SecondTranscript = SecondTranscript.UNUSED
     unused: tuple[str, ...] = ()
 
@@ -92,12 +95,8 @@ class Decision(BaseModel, frozen=True):
     basis: Basis
 
 
-class Policy(Described, frozen=True):
-    """What a shop accepts without a look. Confidences are calibrated, 0..1; amounts in minor units."""
+class Policy(BaseModel, frozen=True):
+    """Limits of what is accepted without a look: a calibrated confidence, 0..1, and a sum in minor units."""
 
     asr_threshold: float
     max_total: float
-    accept_from: float = ACCEPT
-    """Probability of the cart from which it is accepted."""
-    ask_from: float = ASK
-    """Probability of the cart from which its customer is asked whether it is right."""

@@ -19,9 +19,9 @@ from services.decoding import wire
 from services.decoding.completion import Completions, record_usage
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, DecodedCart
-from services.decoding.prediction import predict_cart
 from services.decoding.prompt import MenuContext
 from services.decoding.wire_mask import wire_mask
+from services.retrieval.literal import literal_cart
 
 MAX_TOKENS = 400
 """Token budget of an answer where none is configured: twelve lines with a few options each."""
@@ -41,8 +41,8 @@ def decode_cart(
     retrieval = context.retrieve(request.transcript)
     if model.dialect == "llama.cpp" and model.adapter:
         # OpenAI's predicted output; llama.cpp's own server ignores it.
-        predicted = wire.write(predict_cart(retrieval, context.menu), context.names)
-        more["prediction"] = {"type": "content", "content": predicted}
+        literal = literal_cart(request.transcript, retrieval, context.menu)
+        more["prediction"] = {"type": "content", "content": wire.write(literal, context.names)}
         if request.chunked_prefill:
             more["menu_s"] = PREFILL_S
     chat = context.messages(request, trained=bool(model.adapter), retrieval=retrieval)

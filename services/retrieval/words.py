@@ -29,11 +29,14 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language's number words, spelling variants, and function words, which mean nothing on a menu."""
+    """A language's number words, spelling variants, and function words, which mean nothing on a menu; and, as
+    regular expressions, what says an amount and what a customer corrects themselves with."""
 
     numbers: dict[str, int]
     spelled: dict[str, str]
     small_words: frozenset[str]
+    amounts: dict[str, str]
+    corrections: str
 
 
 @cache
@@ -44,6 +47,8 @@ def english() -> Language:
         numbers=dict(tables["numbers"]),
         spelled=dict(tables["spelled"]),
         small_words=frozenset(" ".join(tables["small_words"].values()).split()),
+        amounts=dict(tables["amounts"]),
+        corrections=tables["corrections"]["words"],
     )
 
 

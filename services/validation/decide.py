@@ -18,7 +18,8 @@ grammar. A doubt is a blocking finding, from these sources:
 | all settled by questions, asked in turn (`open_questions`) | asks |
 | any other | needs review |
 
-How far the model's probability counts is its `Trust`, in a language in which that was measured.
+How far the model's probability counts is its `Trust`, in a language in which that was measured. A lower one
+is enough for a cart that the words say literally.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.cart import CartDraft
+from schemas.compare import canonical_draft
 from schemas.decision import (
+    ACCEPT,
+    ACCEPT_LITERAL,
+    ASK,
     Basis,
     Decision,
     Doubt,
@@ -43,9 +48,11 @@ from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
+from services.retrieval.literal import literal_cart
 from services.retrieval.names import names_of
+from services.retrieval.retrieval import Match, retrieve
 from services.retrieval.words import MEASURED
-from services.validation.alignment import unused_words
+from services.validation.alignment import aligned, unused_words
 from services.validation.allergy import check_allergy
 from services.validation.facts import check_facts, check_total
 from services.validation.price import price_cart
@@ -77,7 +84,8 @@ def decide(
     findings += check_total(cart.total, policy.max_total, menu)
     unused = unused_words(transcript.text, menu, cart)
     strange = unfamiliar(unused, names_of(menu))
-    sure, likely = _believed(answer, menu, policy)
+    literal = _is_literal(draft, transcript, menu)
+    sure, likely = _believed(answer, menu, literal=literal)
     sure = sure and (len(strange) < MANY or not draft.lines)
     judged = with_question(answer, draft, findings, menu, policy.max_total, sure=sure, likely=likely)
     judged = quoting_unfamiliar(judged, with_context(transcript.text, strange), menu)
@@ -93,6 +101,7 @@ def decide(
             transcript_confidence=transcript.confidence,
             cart_probability=answer.probability,
             cart_trust=answer.trust,
+            literal=literal,
             second_transcript=_second(transcript),
             unused=unused,
         ),
@@ -100,12 +109,23 @@ def decide(
     return Decided(cart, judged, decision)
 
 
-def _believed(answer: ModelAnswer, menu: Menu, policy: Policy) -> tuple[bool, bool]:
+def _is_literal(draft: CartDraft, transcript: Transcript, menu: Menu) -> bool:
+    """Return True if typed words name every item in full and say the cart literally. Spoken ones prove less:
+    model and words agree about what was misheard, too."""
+    retrieval = retrieve(transcript.text, names_of(menu))
+    lines = literal_cart(transcript.text, retrieval, menu)
+    named = {name.id for name in retrieval.names(Match.WHOLE) if name.kind == "item"}
+    if not lines or transcript.confidence < 1 or not {line["sku"] for line in lines} <= named:
+        return False
+    return canonical_draft(aligned(lines, transcript.text, retrieval)) == canonical_draft(draft)
+
+
+def _believed(answer: ModelAnswer, menu: Menu, *, literal: bool) -> tuple[bool, bool]:
     """Return whether the model is sure enough of its cart to accept it, and to ask its customer about it."""
     if menu.language not in MEASURED or answer.trust in (Trust.OVERRULED, Trust.UNTRAINED):
         return False, False
-    sure = answer.trust is Trust.TRUSTED and answer.probability >= policy.accept_from
-    return sure, answer.probability >= policy.ask_from
+    sure = answer.trust is Trust.TRUSTED and answer.probability >= (ACCEPT_LITERAL if literal else ACCEPT)
+    return sure, answer.probability >= ASK
 
 
 def _second(transcript: Transcript) -> SecondTranscript:

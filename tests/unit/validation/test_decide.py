@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft
-from schemas.decision import ACCEPT, ASK, ModelAnswer, Policy, SecondTranscript, Trust, UnsurePiece, Verdict
+from schemas.decision import (
+    ACCEPT,
+    ACCEPT_LITERAL,
+    ASK,
+    ModelAnswer,
+    Policy,
+    SecondTranscript,
+    Trust,
+    UnsurePiece,
+    Verdict,
+)
 from schemas.lifecycle import Event
 from schemas.menu import MenuVersion
 from schemas.open_questions import open_question
@@ -55,8 +65,8 @@ def asks(made: Decided) -> str | None:
 @pytest.mark.parametrize(
     ("of", "probability", "verdict", "question", "doubts"),
     [
-        (OAT, ACCEPT, Verdict.ACCEPTED, None, []),
-        (OAT, ACCEPT - 0.001, Verdict.ASKS, "order/right", ["reading_unsure"]),
+        (OAT, ACCEPT_LITERAL, Verdict.ACCEPTED, None, []),
+        (OAT, ACCEPT_LITERAL - 0.001, Verdict.ASKS, "order/right", ["reading_unsure"]),
         (OAT, ASK, Verdict.ASKS, "order/right", ["reading_unsure"]),
         (OAT, ASK - 0.01, Verdict.NEEDS_REVIEW, None, ["reading_unsure"]),
         (draft(), ACCEPT, Verdict.ASKS, "order/nothing", ["empty_cart", "nothing_ordered"]),
@@ -76,6 +86,22 @@ def test_the_models_probability_decides(
     made = decided(of, probability)
     assert (made.decision.verdict, asks(made)) == (verdict, question)
     assert [doubt.code for doubt in made.decision.doubts] == doubts
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        {"confidence": 0.99},  # spoken
+        {"text": "a small late with oat milk"},
+        {"text": "two small lattes with oat milk"},
+    ],
+)
+def test_a_cart_that_typed_words_do_not_say_literally_has_to_be_surer(heard: dict[str, Any]) -> None:
+    made = [decided(OAT, probability, **heard).decision for probability in (ACCEPT_LITERAL, ACCEPT)]
+    assert [(one.verdict, one.basis.literal) for one in made] == [
+        (Verdict.ASKS, False),
+        (Verdict.ACCEPTED, False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -198,5 +224,6 @@ def test_an_offer_keeps_the_size_and_options_that_were_said(size: str, offers: l
     question = decided(order, menu=menu).decision.question
     assert question is not None
     assert [answer.id for answer in question.answers] == offers
+    assert ("iced latte" in question.text) == (len(offers) > 2)
     (line,) = with_instead(order, offers[0], menu.menu).lines if len(offers) > 2 else order.lines
     assert (line.size, [option.id for option in line.options]) == (size, ["oat"])  # type: ignore[union-attr]
