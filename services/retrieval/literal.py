@@ -100,25 +100,31 @@ class _Reader:
         return self._transcript[self._end : mention.start]
 
     def _add_item(self, mention: Mention, item: Item) -> None:
-        last = self._lines[-1] if self._lines else None
+        last, before = self._lines[-1] if self._lines else None, self._between(mention)
         if last and last.item == item and mention.start <= last.end + 1:
             last.end = mention.end  # another word of the same name
             return
-        if _amount(self._between(mention)) == ("none", 1):
+        if _amount(before) == ("none", 1):
             self._lines = [line for line in self._lines if line.item != item]
             return
-        if last and last.item != item and _corrections().search(self._between(mention)):
+        if last and last.item != item and _corrections().search(before):
             self._lines.pop()
-        again = any(line.item == item for line in self._lines)
-        if mention.match is not Match.WHOLE and again and not self._number:
+        if mention.match is not Match.WHOLE and not self._number and self._has_line(item):
             return
         quantity, size = self._quantity(item)
         line: Line = {"kind": "item", "sku": item.sku, "quantity": quantity, "size": size, "options": []}
         self._lines.append(_Line(line, item, mention.end))
-        modifiers, self._modifiers = self._modifiers, []
+        self._add_modifiers()
+
+    def _has_line(self, item: Item) -> bool:
+        return any(line.item == item for line in self._lines)
+
+    def _add_modifiers(self) -> None:
+        """Add what was said before the last line's item; what it doesn't have is dropped."""
+        modifiers, self._modifiers, line = self._modifiers, [], self._lines[-1]
         for modifier in modifiers:
-            if name := self._lines[-1].fitting(modifier.names):
-                self._lines[-1].add(name, modifier.amount, modifier.count)
+            if name := line.fitting(modifier.names):
+                line.add(name, modifier.amount, modifier.count)
 
     def _quantity(self, item: Item) -> tuple[int, str | None]:
         """Return the quantity and size that the number before an item means: "six wings" may be a size."""
