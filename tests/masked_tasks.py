@@ -40,7 +40,7 @@ TICKET = Task(
 WORD = Task(
     name="word",
     about="Yes, no or maybe",
-    output=OutputType.by_grammar("word", 'start: "yes" | "no" | "maybe"', 5, word),
+    output=OutputType.by_grammar('start: "yes" | "no" | "maybe"', 5, word),
     prompt="Answer.",
 )
 TASKS = Tasks((TICKET, WORD))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from schemas.menu import Item, Menu
 from schemas.menus.nesting import source, unplaced
@@ -36,18 +36,14 @@ class OptionName:
     name: str
 
 
-@dataclass(slots=True)
 class Names:
     """A menu's names: of items by SKU, of sizes by id."""
 
-    menu: Menu
-    items: dict[str, str] = field(init=False)
-    sizes: dict[str, str] = field(init=False)
-    _choices: dict[tuple[str, ...], tuple[OptionName, ...]] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.items = {item.sku: _plain(item.name) for item in self.menu.items}
-        self.sizes = {size.id: _plain(size.name) for size in self.menu.sizes}
+    def __init__(self, menu: Menu) -> None:
+        self.menu = menu
+        self.items = {item.sku: _plain(item.name) for item in menu.items}
+        self.sizes = {size.id: _plain(size.name) for size in menu.sizes}
+        self._choices: dict[tuple[str, ...], tuple[OptionName, ...]] = {}
 
     def choices(self, item: Item) -> tuple[OptionName, ...]:
         """Return an item's options in menu order."""

@@ -10,9 +10,6 @@ from schemas.cart import Line, NoteDraft
 from schemas.decision import UnsurePiece
 from schemas.menu import Menu
 
-Message = dict[str, str]
-"""A chat message: `role` and `content`."""
-
 
 @dataclass(frozen=True, slots=True)
 class DecodedCart:

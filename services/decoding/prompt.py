@@ -10,7 +10,6 @@ The adapter was trained with this prompt (`services/learning/training`): after a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
 
@@ -19,10 +18,11 @@ from cachetools import LRUCache, cached
 from schemas.cart import SCHEMA, Line
 from schemas.menu import Menu
 from schemas.writable import writable
+from services.clients.masked.saycart_masked import Message
 from services.decoding import wire
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
-from services.decoding.ports import CartRequest, Message
+from services.decoding.ports import CartRequest
 from services.decoding.wire_schema import CART, Array, Object, Union
 from services.retrieval.names import Name, names_of
 from services.retrieval.retrieval import Match, Retrieval, retrieve
@@ -123,14 +123,16 @@ def _plain(text: str) -> list[str]:
     return [str(numbers.get(word.folded, word.folded)) for word in words(text)]
 
 
-def names_line(first: Retrieval, names: Names, second: Retrieval | None = None) -> str:
-    """Return the names and numbers that were found, those said in full first; empty if there are none.
+def names_line(sure: Iterable[Name], possible: Iterable[Name], numbers: Iterable[int], names: Names) -> str:
+    """Return the names and numbers that were found; empty if there are none.
 
     `Named: large; oat milk; Latte. Perhaps: Mocha. Numbers: 2`
     """
-    whole = [wire_name(name, names) for name in first.names(Match.WHOLE)]
-    perhaps = [wire_name(name, names) for name in possible_names(first, second)]
-    return format_names(whole, perhaps, [number.value for number in first.numbers])
+    named = list(dict.fromkeys(_wire_name(name, names) for name in sure))
+    others = dict.fromkeys(_wire_name(name, names) for name in possible)
+    perhaps = [name for name in others if name not in named]
+    parts = (("Named", named), ("Perhaps", perhaps), ("Numbers", [str(n) for n in numbers]))
+    return ". ".join(f"{head}: {'; '.join(values)}" for head, values in parts if values)
 
 
 def possible_names(first: Retrieval, second: Retrieval | None = None) -> list[Name]:
@@ -142,16 +144,7 @@ def possible_names(first: Retrieval, second: Retrieval | None = None) -> list[Na
     return [*second.names(Match.WHOLE), *first.names(*unsure), *second.names(*unsure)]
 
 
-def format_names(whole: Iterable[str], perhaps: Iterable[str], numbers: Iterable[int]) -> str:
-    """Return the line of `names_line`."""
-    whole = list(dict.fromkeys(whole))
-    others = [name for name in dict.fromkeys(perhaps) if name not in whole]
-    parts = (("Named", whole), ("Perhaps", others), ("Numbers", [str(n) for n in numbers]))
-    return ". ".join(f"{head}: {'; '.join(values)}" for head, values in parts if values)
-
-
-def wire_name(name: Name, names: Names) -> str:
-    """Return a name's spelling in the wire format."""
+def _wire_name(name: Name, names: Names) -> str:
     if name.kind == "item":
         return names.items[name.id]
     if name.kind == "size":
@@ -159,17 +152,12 @@ def wire_name(name: Name, names: Names) -> str:
     return writable(name.text)
 
 
-@dataclass
 class MenuContext:
     """The names and the prompt's text of a menu version, shared by all its orders and by all threads."""
 
-    menu: Menu
-    names: Names = field(init=False)
-    text: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.names = Names(self.menu)
-        self.text = menu_text(self.menu, self.names)
+    def __init__(self, menu: Menu) -> None:
+        self.menu, self.names = menu, Names(menu)
+        self.text = menu_text(menu, self.names)
 
     def retrieve(self, transcript: str) -> Retrieval:
         """Look up the menu names in a transcript."""
@@ -179,8 +167,10 @@ class MenuContext:
         self, request: CartRequest, *, trained: bool = True, retrieval: Retrieval | None = None
     ) -> list[Message]:
         """See `messages`. `retrieval` is the transcript's, if there is one already."""
-        other = self.retrieve(request.second) if request.second else None
-        found = names_line(retrieval or self.retrieve(request.transcript), self.names, other)
+        first = retrieval or self.retrieve(request.transcript)
+        second = self.retrieve(request.second) if request.second else None
+        sure, numbers = first.names(Match.WHOLE), (number.value for number in first.numbers)
+        found = names_line(sure, possible_names(first, second), numbers, self.names)
         return messages(self.text, request.transcript, found, request.second, trained=trained)
 
 

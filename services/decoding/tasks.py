@@ -20,9 +20,8 @@ from infra.observability import measures
 from schemas.errors import InputError, UnknownTask
 from schemas.masked import TIMEOUT_S, MaskedAnswer, MaskedBy, MaskedRequest, MaskedTask
 from schemas.writable import writable
-from services.clients.masked.saycart_masked import MaskedEngine, OutputType, UnmaskableModel, masked
+from services.clients.masked.saycart_masked import MaskedEngine, Message, OutputType, UnmaskableModel, masked
 from services.decoding.completion import translated_errors
-from services.decoding.ports import Message
 
 log = structlog.get_logger()
 
@@ -67,7 +66,7 @@ class Task(Generic[T]):
         return MaskedTask(
             name=self.name,
             about=self.about,
-            version=self.output.version,
+            version=self.output.mask.version,
             form="grammar" if self.output.schema is None else "json",
             json_schema=self.output.schema,
             longest_bytes=self.output.mask.longest,
@@ -163,7 +162,7 @@ class MaskedTasks:
         value = answer.value
         return MaskedAnswer(
             task=name,
-            version=task.output.version,
+            version=task.output.mask.version,
             answer=value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value,
             probability=answer.probability,
             engine=by,

@@ -91,7 +91,7 @@ class _Scope:
         else:
             readable = self.names.readable(self.item) if self.item else ()
             known = {o.name: {"group": o.group, "id": o.id} for o in readable}
-        if not isinstance(wire, str) or wire not in known:
+        if wire not in known:
             raise Unreadable(f"no such name among the {part} here: {wire!r}")
         return known[wire]
 
@@ -133,55 +133,44 @@ def _at_default(field: Field, value: Part) -> bool:
 
 
 def _load(node: Node, wire: Any, scope: _Scope) -> Any:
-    match node:
-        case MenuName(part):
+    match node, wire:
+        case MenuName(part), str():
             return scope.resolve(part, wire)
-        case Array(element):
-            _require(isinstance(wire, list), wire)
+        case Array(element), list():
             return [_load(element, each, scope) for each in wire]
-        case Union(objects):
-            return _load_object(_of_kind(objects, wire), wire, scope)
-        case Object():
+        case Union(objects), dict():
+            for one in objects:
+                if one.fields[0].key == next(iter(wire), None):  # its kind
+                    return _load_object(one, wire, scope)
+        case Object(), dict():
             return _load_object(node, wire, scope)
-        case Integer(minimum, maximum):
-            _require(type(wire) is int and minimum <= wire <= maximum, wire)
-        case OneOf(values):
-            _require(wire in values, wire)
-        case Words(max_length):
-            _require(isinstance(wire, str) and 0 < len(wire) <= max_length, wire)
-    return wire
+        case Object(fields=fields, shorthand=True), str():
+            return _load_object(node, {fields[0].key: wire}, scope)
+        case Integer(minimum, maximum), int() if type(wire) is int and minimum <= wire <= maximum:
+            return wire
+        case OneOf(values), str() if wire in values:
+            return wire
+        case Words(max_length), str() if 0 < len(wire) <= max_length:
+            return wire
+    raise _unreadable(wire)
 
 
-def _of_kind(objects: tuple[Object, ...], wire: Any) -> Object:
-    """Return the object that the first key names."""
-    _require(isinstance(wire, dict) and bool(wire), wire)
-    first = next(iter(wire))
-    for candidate in objects:
-        if candidate.fields[0].key == first:
-            return candidate
-    raise Unreadable(f"a line or note begins with its kind, not {first!r}")
-
-
-def _load_object(node: Object, wire: Any, scope: _Scope) -> dict[str, Any]:
-    if node.shorthand and isinstance(wire, str):
-        wire = {node.fields[0].key: wire}
-    _require(isinstance(wire, dict) and wire.keys() <= {field.key for field in node.fields}, wire)
+def _load_object(node: Object, wire: dict[str, Any], scope: _Scope) -> dict[str, Any]:
+    if not wire.keys() <= {field.key for field in node.fields}:
+        raise _unreadable(wire)
     loaded: dict[str, Any] = {node.kind[0]: node.kind[1]} if node.kind else {}
     for field in node.fields:
-        if field.key not in wire:
-            if not field.optional:
-                raise Unreadable(f"{field.key!r} is missing in {wire!r}")
+        if field.key not in wire and field.optional:
             loaded[field.name] = field.implied
             continue
-        _require(scope.offers(field, loaded), wire)
+        if field.key not in wire or not scope.offers(field, loaded):
+            raise _unreadable(wire)
         value = _load(field.node, wire[field.key], scope)
-        loaded |= (
-            value if isinstance(field.node, MenuName) and isinstance(value, dict) else {field.name: value}
-        )
+        named = isinstance(field.node, MenuName) and isinstance(value, dict)
+        loaded |= value if named else {field.name: value}
         scope = scope.within(loaded)
     return loaded
 
 
-def _require(holds: bool, wire: Any) -> None:
-    if not holds:
-        raise Unreadable(f"not allowed here: {wire!r:.80}")
+def _unreadable(wire: Any) -> Unreadable:
+    return Unreadable(f"not allowed here: {wire!r:.80}")

@@ -16,12 +16,12 @@ _NEVER = 2**30
 
 
 @lru_cache(maxsize=1)
-def keep_memory() -> bool:
-    """Configure glibc, once per process. Return True if it worked; other C libraries are left alone."""
+def keep_memory() -> None:
+    """Configure glibc, once per process; other C libraries are left alone."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
-        return False
+        return
     # One arena: other threads' arenas are too small for such blocks.
-    options = ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _NEVER), (_TRIM_THRESHOLD, _NEVER))
-    return all([mallopt(option, value) == 1 for option, value in options])
+    for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _NEVER), (_TRIM_THRESHOLD, _NEVER)):
+        mallopt(option, value)

@@ -50,8 +50,6 @@ def with_second(
     names: MenuNames,
     second: Callable[[], Transcriber | None],
     agreement: Callable[[str, str, float], float | None],
-    *,
-    sure: float = SURE,
 ) -> Transcript:
     """Return `transcript` with the second recognizer's text, if it was asked, and whether they agree.
 
@@ -62,11 +60,8 @@ def with_second(
         second: returns the recognizer, or None.
         agreement: the measured share (0..1) of right orders where two recognizers agree, by their `source`
             and the first one's confidence; None if it was not measured.
-        sure: the confidence (0..1) from which the second one isn't needed.
     """
-    if transcript.nothing_was_said or transcript.language not in MEASURED:
-        return transcript
-    if is_certain(transcript, names, sure):
+    if transcript.nothing_was_said or transcript.language not in MEASURED or is_certain(transcript, names):
         return transcript
     update: dict[str, Any] = {}
     for other in _transcripts(second, recording, transcript.language):
@@ -82,11 +77,11 @@ def with_second(
     return transcript.model_copy(update=update)
 
 
-def is_certain(transcript: Transcript, names: MenuNames, sure: float = SURE) -> bool:
-    """Return True if the confidence is at least `sure`, the menu explains all words, and no word of a name or
+def is_certain(transcript: Transcript, names: MenuNames) -> bool:
+    """Return True if the confidence is at least `SURE`, the menu explains all words, and no word of a name or
     number is less likely than `SURE_WORD`."""
     retrieval = retrieve(transcript.text, names)
-    if transcript.confidence < sure or retrieval.unexplained:
+    if transcript.confidence < SURE or retrieval.unexplained:
         return False
     words_of_names = (word for span in _spans(retrieval) for word in transcript.words_between(*span))
     return all(word.probability >= SURE_WORD for word in words_of_names)

@@ -1,14 +1,20 @@
-"""Python and curl of docs/first-order.md, as they stand: asked, added to, confirmed, sent to the till."""
+"""Python and curl of docs/first-order.md and the README, as they stand."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
+from textwrap import dedent
 
 from infra.processes.ports import any_free
+from infra.settings import REPOSITORY
 from schemas.cart import CartDraft
 from tests.clients.generated import PYTHON
+from tests.clients.packages import ran
 from tests.clients.service import ASKED, CART, at_work, key_of, script
 from tests.endpoints import SECRET
 from tests.integration import api_world
@@ -47,3 +53,16 @@ def test_the_same_with_curl(lone_world: World) -> None:
         subprocess.run(bash, env=os.environ | there, check=True, timeout=60)
     [order], _ = lone_world.parts.orders.page(status="completed", cursor=None, limit=2)
     assert order.taken_at is not None
+
+
+def test_the_first_calls_of_the_readme(lone_world: World, tmp_path: Path) -> None:
+    (tmp_path / ".saycart").mkdir()
+    (tmp_path / ".saycart/key").write_text(key_of(lone_world))
+    [shown] = re.findall(r"\n\n(    key=.+?)\n\n", (REPOSITORY / "README.md").read_text(), re.DOTALL)
+    here = dedent(shown).replace("localhost:8420", lone_world.url.removeprefix("http://"))
+    key, post, get = re.split(r"\n(?=curl)", here)
+    with at_work(lone_world):
+        made = json.loads(ran("bash", "-c", f"{key}\n{post}", cwd=tmp_path, NO_PROXY="*"))
+        get = get.replace("ord_…", made["id"])
+        order = json.loads(ran("bash", "-c", f"{key}\n{get}", cwd=tmp_path, NO_PROXY="*"))
+    assert (order["id"], order["question"]["text"]) == (made["id"], "Small, medium or large latte?")

@@ -161,7 +161,7 @@ def test_any_pydantic_model_can_be_a_mask(engine: Engine) -> None:
             assert found.probability is not None
             assert {"/priority", "/days"} <= set(found.probability)
             assert all(0 <= probability <= 1 for probability in found.probability.values())
-    word = OutputType.by_grammar("word", 'start: "quixotry" | "zebra"', 8, str)
+    word = OutputType.by_grammar('start: "quixotry" | "zebra"', 8, str)
     assert masked(word, chat, engine=decoder).value in ("quixotry", "zebra")
     short = replace(output, mask=replace(output.mask, longest=-6))  # two tokens, with the room for an end
     with pytest.raises(DecodeTruncated, match="length"):

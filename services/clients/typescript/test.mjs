@@ -24,14 +24,6 @@ for (const [name, what] of Object.entries({ text: TEXT, recording })) {
   });
 }
 
-test("events are followed to the end of an order", async () => {
-  const order = await (await ordered()).wait();
-  await order.answer("L");
-  const statuses = [];
-  for await (const event of order.events()) statuses.push(event.status);
-  assert.equal(statuses.at(-1), "completed");
-});
-
 const refusals = {
   InvalidRequest: () => saycart.order(TEXT, { menu: "nowhere" }),
   NotFound: () => saycart.get("ord_0"),

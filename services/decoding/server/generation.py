@@ -65,13 +65,12 @@ class Answer:
 
 
 class Generator:
-    """Decodes one answer at a time, up to the token `end`. `total_tokens` counts those of all answers."""
+    """Decodes one answer at a time, up to the token `end`."""
 
     def __init__(self, cache: PrefixCache, tokenizer: LLTokenizer, end: int) -> None:
         self._cache = cache
         self._batch = cache.model.batch
         self._end = end
-        self.total_tokens = 0
         self._compiled = lru_cache(maxsize=MAX_GRAMMARS)(lambda grammar: LLMatcher(tokenizer, grammar))
 
     def generate(
@@ -168,7 +167,6 @@ class Generator:
         top = float(row[best])
         log_sum = top + float(np.log(np.exp(row - top, dtype=np.float64).sum()))
         answer.tokens.append(ScoredToken(token, float(row[token]) - log_sum, best, top - log_sum))
-        self.total_tokens += 1
         if token == self._end:
             answer.ended = True
         elif matcher is not None and not matcher.consume_token(token):

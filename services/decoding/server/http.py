@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import uvicorn
 from anyio import from_thread
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError
+from services.decoding.server.request import Body, ChatRequest, TextToTokenize
 
 if TYPE_CHECKING:
     from services.decoding.server.service import ChatEngine
@@ -28,15 +29,8 @@ MAX_CONNECTIONS = 64
 """Further connections are closed unread."""
 IDLE_S = 20
 """Timeout of a request's body, and of an idle connection."""
-METRICS = """\
-# TYPE llamacpp:requests_processing gauge
-llamacpp:requests_processing {processing}
-# TYPE llamacpp:requests_deferred gauge
-llamacpp:requests_deferred {deferred}
-# TYPE llamacpp:tokens_predicted_total counter
-llamacpp:tokens_predicted_total {total_tokens}
-"""
-"""With the names of llama.cpp's server."""
+
+AnyBody = TypeVar("AnyBody", bound=Body)
 
 
 def server(engine: ChatEngine, key: str) -> uvicorn.Server:
@@ -83,7 +77,6 @@ def application(engine: ChatEngine, key: str) -> Starlette:
         routes=[
             Route("/health", paths.health),
             Route("/lora-adapters", paths.adapters),
-            Route("/metrics", paths.metrics),
             Route("/tokenize", paths.tokenize, methods=["POST"]),
             Route("/v1/chat/completions", paths.complete, methods=["POST"]),
         ],
@@ -106,32 +99,20 @@ class _Paths:
         loaded = self._engine.adapter
         return JSONResponse([{"id": 0, "path": loaded, "scale": 1.0}] if loaded else [])
 
-    async def metrics(self, request: Request) -> Response:
-        self._authorize(request)
-        pending = self._engine.pending
-        text = METRICS.format(
-            processing=min(1, pending),
-            deferred=max(0, pending - 1),
-            total_tokens=self._engine.total_tokens,
-        )
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
     async def tokenize(self, request: Request) -> Response:
         """Count tokens, also during an answer: a transcript over its budget need not wait."""
-        content = (await self._document(request)).get("content")
-        if not isinstance(content, str):
-            raise InputError("content must be a string")
-        return JSONResponse({"tokens": await run_in_threadpool(self._engine.tokenize, content)})
+        text = (await self._read(request, TextToTokenize)).content
+        return JSONResponse({"tokens": await run_in_threadpool(self._engine.tokenize, text)})
 
     async def complete(self, request: Request) -> Response:
-        body = await self._document(request)
+        chat = await self._read(request, ChatRequest)
 
         def cancelled() -> bool:
             return from_thread.run(request.is_disconnected)
 
-        return JSONResponse(await run_in_threadpool(self._engine.complete, body, cancelled))
+        return JSONResponse(await run_in_threadpool(self._engine.complete, chat, cancelled))
 
-    async def _document(self, request: Request) -> dict[str, Any]:
+    async def _read(self, request: Request, kind: type[AnyBody]) -> AnyBody:
         # Before the body is read.
         self._authorize(request)
         size = request.headers.get("content-length", "")
@@ -139,15 +120,12 @@ class _Paths:
             raise HTTPException(413, f"A request may have {MAX_BODY_BYTES} bytes")
         try:
             async with asyncio.timeout(IDLE_S):
-                body = await request.body()
-            document = json.loads(body)
+                return kind.model_validate_json(await request.body())
         except TimeoutError:
             raise HTTPException(408, f"The body did not arrive within {IDLE_S} s") from None
-        except ValueError as error:
-            raise InputError(f"The request is not JSON: {error}") from None
-        if not isinstance(document, dict):
-            raise InputError("The request must be a JSON object")
-        return document
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise InputError(f"{'/'.join(map(str, first['loc']))}: {first['msg']}") from None
 
     def _authorize(self, request: Request) -> None:
         key = request.headers.get("authorization", "").removeprefix("Bearer ")

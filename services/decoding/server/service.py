@@ -1,10 +1,7 @@
 """Chat completions in the format of llama.cpp's server, with the adapter if the request says so (`lora`).
 
-A request has `messages`, and may have `grammar` (llguidance's Lark), `max_tokens`, `temperature`, `seed` and
-`prediction` (https://platform.openai.com/docs/guides/predicted-outputs). Other fields that would change the
-answer are rejected, not ignored: a client could not tell that its mask was dropped. With `menu_s` a new menu
-is evaluated in chunks of that many seconds. The response has each token's log probability without the mask,
-as with `logprobs`; llama.cpp's server omits those of a prediction.
+The response has each token's log probability without the mask, as with `logprobs`; llama.cpp's server omits
+those of a prediction.
 
 Cost: 1.4 GB with the 1.5B model and a context of 12,288 tokens; docs/benchmarks has the times.
 """
@@ -16,81 +13,19 @@ import threading
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from schemas.errors import InputError, MenuBeingRead
 from services.decoding.server.generation import Answer, Generator
 from services.decoding.server.model import ATTENTION, Llama
 from services.decoding.server.prefix_cache import PrefixCache, common_length
+from services.decoding.server.request import ChatRequest
 from services.decoding.server.state_folder import StateFolder
 
 Document = dict[str, Any]
 PACKAGE = "xllamacpp"
-MAX_TOKENS = 4_096
 # Two messages without a common beginning.
 _PROBES = "a", "b"
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class ChatTurn(_Model):
-    """A chat message."""
-
-    role: str
-    content: str
-
-
-class Prediction(_Model):
-    """OpenAI's predicted output."""
-
-    type: Literal["content"] = "content"
-    content: str
-
-
-class Lora(_Model):
-    """llama.cpp's adapter setting: the only adapter, 0, on or off."""
-
-    id: Literal[0]
-    scale: Annotated[float, Field(ge=0, le=1, multiple_of=1)]
-
-
-class Request(_Model):
-    """A chat completion request; see the module. Temperature 0 is greedy decoding."""
-
-    messages: Annotated[list[ChatTurn], Field(min_length=1)]
-    grammar: str = ""
-    max_tokens: Annotated[int, Field(ge=1)] = MAX_TOKENS
-    temperature: Annotated[float, Field(ge=0, le=5)] = 0.0
-    seed: Annotated[int, Field(ge=0)] | None = None
-    prediction: Prediction = Prediction(content="")
-    lora: list[Lora] = []
-    menu_s: Annotated[float, Field(ge=0, le=600)] = 0.0
-    # Clients also send these, which change nothing here.
-    model: str = ""
-    cache_prompt: bool = True
-    logprobs: bool = True
-    top_logprobs: Annotated[int, Field(ge=0, le=1)] = 1
-
-    @property
-    def adapted(self) -> bool:
-        """True if the adapter is to be used."""
-        return any(one.scale for one in self.lora)
-
-
-def parse(body: Document) -> Request:
-    """Return the request in a JSON document; raises InputError for what this server doesn't support."""
-    try:
-        request = Request.model_validate(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise InputError(f"{'/'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if request.messages[-1].role == "assistant":
-        raise InputError("messages: the last one can't be the assistant's, since answers can't be prefilled")
-    return request
 
 
 class ChatEngine:
@@ -112,42 +47,29 @@ class ChatEngine:
         self._cache = PrefixCache(self._model, states, adapted=bool(adapter))
         self._generator = Generator(self._cache, self._vocabulary.tokenizer(), self._vocabulary.end)
         self._lock = threading.Lock()
-        self._pending: set[int] = set()
-
-    @property
-    def pending(self) -> int:
-        """Requests in progress or waiting."""
-        return len(self._pending)
-
-    @property
-    def total_tokens(self) -> int:
-        """Tokens of all answers."""
-        return self._generator.total_tokens
 
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a text; callable from any thread."""
         return self._vocabulary.tokenize(text)
 
-    def complete(self, body: Document, cancelled: Callable[[], bool]) -> Document:
+    def complete(self, request: ChatRequest, cancelled: Callable[[], bool]) -> Document:
         """Return the response document; only `menu_being_read` if the menu was not finished.
 
         Raises:
-            InputError: the request is invalid or not supported.
+            InputError: the request is not supported.
             DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Generator.generate`.
         """
-        request = parse(body)
+        if request.messages[-1].role == "assistant":
+            raise InputError("messages: the last one can't be the assistant's: answers can't be prefilled")
         if request.adapted and not self.adapter:
             raise InputError("This server has no adapter", hint="Leave `lora` out.")
-        self._pending.add(threading.get_ident())
         try:
             with self._lock:
                 return self._complete(request, cancelled)
         except MenuBeingRead as error:
             return {error.code: {"wait_s": error.wait_s}}
-        finally:
-            self._pending.discard(threading.get_ident())
 
-    def _complete(self, request: Request, cancelled: Callable[[], bool]) -> Document:
+    def _complete(self, request: ChatRequest, cancelled: Callable[[], bool]) -> Document:
         self._cache.set_adapter(on=request.adapted)
         prompt, shared = self._tokens([turn.model_dump() for turn in request.messages])
         answer = self._generator.generate(

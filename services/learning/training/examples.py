@@ -18,11 +18,10 @@ from schemas.menu import Item
 from services.decoding.ports import CartRequest
 from services.decoding.prompt import (
     MenuContext,
-    format_names,
     messages,
+    names_line,
     possible_names,
     user_message,
-    wire_name,
 )
 from services.decoding.wire_mask import wire_mask
 from services.learning.training.orders import Row, TrainingShop
@@ -73,12 +72,8 @@ def noisy_question(transcript: str, shown: ShownMenu, dice: random.Random, secon
     sure = list(filter(shown.has, retrieval.names(Match.WHOLE)))
     possible = list(filter(shown.has, possible_names(retrieval, other)))
     _add_noise(sure, possible, shown, dice)
-    names = format_names(
-        [wire_name(name, context.names) for name in sure],
-        [wire_name(name, context.names) for name in possible],
-        [number.value for number in retrieval.numbers],
-    )
-    return user_message(transcript, names, second)
+    numbers = (number.value for number in retrieval.numbers)
+    return user_message(transcript, names_line(sure, possible, numbers, context.names), second)
 
 
 def _add_noise(sure: list[Name], possible: list[Name], shown: ShownMenu, dice: random.Random) -> None:

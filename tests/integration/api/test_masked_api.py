@@ -58,7 +58,7 @@ def test_tasks_are_listed(world: World) -> None:
     assert [(task["name"], task["form"]) for task in found] == [("ticket", "json"), ("word", "grammar")]
     ticket = world.http.get("/v1/masked/ticket").json()
     assert ticket == found[0]
-    assert ticket["version"] == TICKET.output.version
+    assert ticket["version"] == TICKET.output.mask.version
     assert ticket["schema"]["properties"]["priority"]["enum"] == ["low", "medium", "high"]
     assert ticket["about"] == TICKET.about
     assert found[1]["schema"] is None
@@ -71,7 +71,7 @@ def test_an_answer(world: World, server: StagedServer) -> None:
     seconds = answer.json()["engine"].pop("seconds")
     assert answer.json() | {"engine": {}} == {
         "task": "ticket",
-        "version": TICKET.output.version,
+        "version": TICKET.output.mask.version,
         "answer": {"priority": "high", "needs_human": True, "note": "Mrs. Abernathy"},
         "probability": None,
         "engine": {},

@@ -47,7 +47,6 @@ def said(served: Settings, **more: Any) -> str:
 def test_it_requires_a_key_of_its_own(served: Settings) -> None:
     assert len(served.llm_api_key) >= 43
     asks: list[tuple[str, str, Any]] = [
-        ("GET", "/metrics", None),
         ("GET", "/lora-adapters", None),
         ("POST", "/tokenize", {"content": "a"}),
         ("POST", CHAT, HELLO),

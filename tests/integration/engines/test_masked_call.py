@@ -56,7 +56,7 @@ def test_an_answer_is_a_model(server: StagedServer) -> None:
     assert found.value == Ticket(priority="high", needs_human=True, note="call Mrs. Abernathy")
     assert found.completed.text == GOOD
     assert (found.completed.prompt_tokens, found.completed.completion_tokens) == (11, 22)
-    assert found.completed.grammar == TICKET.output.version
+    assert found.completed.grammar == TICKET.output.mask.version
     assert found.probability is None, "not requested"
     assert server.bodies[0]["messages"] == [{"role": "user", "content": "Nobody can pay!"}]
 

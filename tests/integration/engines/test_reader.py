@@ -96,8 +96,9 @@ def test_items_that_are_not_on_the_menu_can_be_written(config: Settings) -> None
 def test_other_requests_use_the_base_model(server: str, request: pytest.FixtureRequest) -> None:
     config: Settings = request.getfixturevalue(server)
     chat = [{"role": "user", "content": "Say the word: hello"}]
-    body = {"messages": chat, "temperature": 0, "max_tokens": 8, "cache_prompt": False}
+    body = {"messages": chat, "temperature": 0, "max_tokens": 8}
     body |= {"logprobs": True, "top_logprobs": 1}
+    body |= {"cache_prompt": False} if server == "config" else {}  # else the batches differ
 
     def first(**more: object) -> float:
         url, key = f"{config.llm_url}/v1/chat/completions", {"Authorization": f"Bearer {config.llm_api_key}"}

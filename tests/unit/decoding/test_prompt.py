@@ -15,12 +15,13 @@ from services.decoding.prompt import (
     field_notes,
     messages,
     names_line,
+    possible_names,
     user_message,
     worked_example,
 )
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.names import MenuNames
-from services.retrieval.retrieval import Retrieval, retrieve
+from services.retrieval.retrieval import Match, Retrieval, retrieve
 from tests.stand_ins import CAFE
 from tests.unit.decoding.test_wire import MENU, NAMES
 from tests.unit.retrieval.test_retrieval import MENU as CORNER
@@ -28,6 +29,11 @@ from tests.unit.retrieval.test_retrieval import MENU as CORNER
 
 def found(transcript: str) -> Retrieval:
     return retrieve(transcript, MenuNames(MENU))
+
+
+def line_of(first: Retrieval, second: Retrieval | None = None) -> str:
+    numbers = [number.value for number in first.numbers]
+    return names_line(first.names(Match.WHOLE), possible_names(first, second), numbers, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -49,17 +55,16 @@ def test_a_second_transcript_is_shown_if_its_words_differ(second: str, shown: bo
 
 def test_names_of_a_second_transcript_are_possible_names() -> None:
     first, second = found("a large lathe with foam"), found("a large latte with foam and oat milk")
-    assert names_line(first, NAMES).startswith("Named: large; foam")
-    line = names_line(first, NAMES, second)
-    assert line.startswith("Named: large; foam. Perhaps: Latte; oat milk")
-    assert names_line(second, NAMES, second) == names_line(second, NAMES)
+    assert line_of(first).startswith("Named: large; foam")
+    assert line_of(first, second).startswith("Named: large; foam. Perhaps: Latte; oat milk")
+    assert line_of(second, second) == line_of(second)
 
 
 @pytest.mark.parametrize("second", ["", "a large lathe", "A large latte!"])
 def test_the_prompt_has_the_names_that_retrieval_finds(second: str) -> None:
     """Training uses the same `MenuContext`."""
     said, context = "a large latte", MenuContext(MENU)
-    line = names_line(found(said), NAMES, found(second) if second else None)
+    line = line_of(found(said), found(second) if second else None)
     asked = CartRequest(said, MENU, second)
     assert context.messages(asked) == messages(context.text, said, line, second)
     untrained = messages(context.text, said, line, second, trained=False)

@@ -42,7 +42,7 @@ def test_a_body_past_the_most_is_refused_unread(client: TestClient, headers: Any
 
 
 def test_a_fault_names_no_words(client: TestClient) -> None:
-    answer = client.post(CHAT, headers=KEY, json={})
+    answer = client.post(CHAT, headers=KEY, json={"messages": [{"role": "user", "content": "hello"}]})
     assert answer.status_code == 500
     assert "Abernathy" not in answer.text
 

@@ -25,8 +25,6 @@ FORMATS = {"date": 10, "uuid": 36, "ipv4": 15, "ipv6": 45}
 # Dates that exist: llguidance's own format allows 2023-02-29 and the year 0.
 _LEAP = "(0[48]|[2468][048]|[13579][26])"
 _DAY = rf"^(\d*[1-9]\d*-(0[13-9]|1|02-[01]|02-2[0-8])|(\d\d{_LEAP}|{_LEAP}00)-02-29)"
-# Keywords that take precedence over `type`, in this order.
-_FORMS = ("$ref", "const", "enum", "anyOf", "oneOf")
 # Keywords that don't constrain the text.
 NOTES = frozenset(
     "$comment $defs $schema default deprecated description discriminator examples readOnly title "
@@ -70,7 +68,7 @@ class _Walk:
         self._definitions = definitions
         self._open: list[str] = []
         self._longest: dict[str, int] = {}
-        # By keyword or type.
+        # By keyword, in this order, or by type.
         self._forms = {
             "$ref": self._reference,
             "const": self._value,
@@ -98,21 +96,14 @@ class _Walk:
         node = {key: value for key, value in node.items() if key not in NOTES and not key.startswith("x-")}
         if "patternProperties" in node:
             return self.refuse(at, "fields")
-        form = next((key for key in _FORMS if key in node), node.get("type"))
-        if isinstance(form, list):
-            return self._either([node | {"type": kind} for kind in form], f"{at}/type")
-        closed = self._forms.get(form) if isinstance(form, str) else None
+        closed = self._forms.get(next((key for key in self._forms if key in node), str(node.get("type"))))
         return closed(node, at) if closed else self.refuse(at, "anything")
 
-    def _either(self, branches: list[Any], at: str) -> Bounded:
-        # With a discriminator no text matches two branches of a `oneOf`.
-        closed = [self.node(branch, f"{at}/{number}") for number, branch in enumerate(branches)]
-        return {"anyOf": [branch for branch, _ in closed]}, max(longest for _, longest in closed)
-
     def _union(self, node: Node, at: str) -> Bounded:
+        # With a discriminator no text matches two branches of a `oneOf`.
         key = "anyOf" if "anyOf" in node else "oneOf"
-        closed, longest = self._either(node.pop(key), f"{at}/{key}")
-        return node | closed, longest
+        closed = [self.node(branch, f"{at}/{key}/{number}") for number, branch in enumerate(node.pop(key))]
+        return node | {"anyOf": [branch for branch, _ in closed]}, max(longest for _, longest in closed)
 
     def _value(self, node: Node, _: str) -> Bounded:
         return node, max(map(_size, node.get("enum", [node.get("const")])), default=0)
@@ -121,10 +112,7 @@ class _Walk:
         return node, len("false")
 
     def _reference(self, node: Node, at: str) -> Bounded:
-        path = node["$ref"]
-        name = path.removeprefix("#/$defs/")
-        if name not in self._definitions:
-            return self.refuse(at, f"{path} is not in the schema's own $defs: move it there")
+        name = node["$ref"].removeprefix("#/$defs/")
         if name in self._open:
             return self.refuse(
                 at,
@@ -135,7 +123,7 @@ class _Walk:
             self._open.append(name)
             self.closed[name], self._longest[name] = self.node(self._definitions[name], at)
             self._open.pop()
-        return node | {"$ref": f"#/$defs/{name}"}, self._longest[name]
+        return node, self._longest[name]
 
     def _string(self, node: Node, at: str) -> Bounded:
         if "maxLength" in node:

@@ -12,11 +12,8 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from decimal import Decimal
-from functools import partial
 from importlib import import_module
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from llguidance import LLTokenizer
@@ -69,46 +66,21 @@ def by_model(model: type[BaseModel]) -> Judge:
     return judge
 
 
-def by_schemas(*schemas: dict[str, Any]) -> Judge:
-    """Judge by several JSON Schemas at once, with exact fractions."""
-    from jsonschema import Draft202012Validator as Form
-
-    exact = partial(json.loads, parse_float=Decimal)
-    forms = [Form(exact(json.dumps(one)), format_checker=Form.FORMAT_CHECKER) for one in schemas]
-
-    def judge(text: str) -> str:
-        try:
-            return "" if all(form.is_valid(exact(text)) for form in forms) else ALLOWED
-        except ValueError:
-            return ALLOWED
-
-    return judge
-
-
-def loaded(target: str) -> tuple[OutputType[Any], Judge]:
-    """Load MODULE:MODEL or the file of a JSON Schema; raises UnmaskableModel."""
-    if target.endswith(".json"):
-        schema = json.loads(Path(target).read_text())
-        output = OutputType.by_schema(target, schema)
-        return output, by_schemas(schema, output.schema or {})
-    sys.path.insert(0, os.getcwd())
-    module, _, name = target.partition(":")
-    model = getattr(import_module(module), name)
-    return OutputType.of(model), by_model(model)
-
-
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser("saycart-masked", description="Masks of Pydantic models.")
     command = parser.add_subparsers(required=True).add_parser("check", help="compare a mask with its model")
-    command.add_argument("target", metavar="MODULE:MODEL", help="or a JSON Schema's file.json")
+    command.add_argument("target", metavar="MODULE:MODEL")
     command.add_argument("--tokenizer", help="tokenizer.json of a model, to test with its tokens")
     command.add_argument("--url", help="a running engine, for one live call")
     command.add_argument("--model", default="", help="the name of its model")
     command.add_argument("--dialect", choices=("llama.cpp", "vllm"), default="llama.cpp")
     args = parser.parse_args()
+    module, _, name = args.target.partition(":")
+    sys.path.insert(0, os.getcwd())
     try:
-        output, judge = loaded(args.target)
+        model = getattr(import_module(module), name)
+        output, judge = OutputType.of(model), by_model(model)
         tokens = LLTokenizer(args.tokenizer) if args.tokenizer else BYTES
         differences = check(output, judge, tokens)
         if args.url:
@@ -121,7 +93,7 @@ def main() -> None:
     except MaskedCallError as error:
         sys.exit(f"{error.code}: {error} {error.quoted}")
     except (ImportError, AttributeError, ValueError, OSError) as error:
-        parser.error(f"{error}. Pass MODULE:MODEL or a file; checking a schema's file needs jsonschema")
+        parser.error(f"{error}. Pass MODULE:MODEL")
     for (kind, what), text in sorted(differences.items()):
         print(f"{kind}: /{what.lstrip('/')} {text:.200}")
     print(f"{len(differences)} differences")

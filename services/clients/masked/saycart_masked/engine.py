@@ -158,8 +158,7 @@ class Engine:
 
     def prompt(self, chat: Sequence[Message]) -> Document:
         """Return a request without a mask, enough to warm a server's cache."""
-        cache = {} if self.dialect == "vllm" else {"cache_prompt": True}
-        return {"messages": list(chat), "model": self.model} | cache
+        return {"messages": list(chat), "model": self.model}
 
     def post(self, path: str, body: Document, **how: Unpack[Sent]) -> Document:
         """Return the response's JSON; raises as `send` and `document_of`."""

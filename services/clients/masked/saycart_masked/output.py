@@ -1,8 +1,7 @@
 """Output types: a grammar, compiled once to check it, and a function that parses its texts.
 
     OutputType.of(Ticket)                        a Pydantic model, as JSON
-    OutputType.by_schema("ticket", schema)       a JSON Schema, parsed into plain values
-    OutputType.by_grammar("query", lark, ...)    any other language, in llguidance's Lark
+    OutputType.by_grammar(lark, ...)             any other language, in llguidance's Lark
 
 Cost: 2 ms for a small model, so reuse it; each call compiles the grammar again, in 0.6 ms here and in the
 server. A grammar of a few thousand words takes 35 ms.
@@ -15,7 +14,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from llguidance import LLMatcher, LLTokenizer
@@ -90,15 +89,9 @@ class OutputType(Generic[T]):
     """`read` parses a text that `mask` allows, and may raise `AnswerRejected`. `schema` is the bounded JSON
     Schema; None for another grammar."""
 
-    name: str
     mask: Mask
     read: Callable[[str], T]
     schema: dict[str, Any] | None = None
-
-    @property
-    def version(self) -> str:
-        """A digest of the grammar."""
-        return self.mask.version
 
     @staticmethod
     def of(model: type[M]) -> OutputType[M]:
@@ -111,25 +104,23 @@ class OutputType(Generic[T]):
             schema = model.model_json_schema()
         except PydanticInvalidForJsonSchema as error:
             raise UnmaskableModel([("/", f"it has no JSON Schema: {error.message}")]) from None
-        return replace(OutputType.by_schema(model.__name__, schema), read=_reader(model))
-
-    @staticmethod
-    def by_schema(name: str, schema: dict[str, Any]) -> OutputType[Any]:
-        """Return the output type of a JSON Schema, with closed objects and fields in order; raises as
-        `of`."""
         closed, longest = bounded(schema)
-        how = {"x-guidance": {"whitespace_flexible": False}}
-        lark = f"start: %json {json.dumps(closed | how, ensure_ascii=False)}"
-        return OutputType(name, _checked(lark, longest), json.loads, closed)
+        return OutputType(mask_of(closed, longest), _reader(model), closed)
 
     @staticmethod
-    def by_grammar(name: str, lark: str, longest: int, read: Callable[[str], T]) -> OutputType[T]:
+    def by_grammar(lark: str, longest: int, read: Callable[[str], T]) -> OutputType[T]:
         """Return the output type of a grammar in llguidance's Lark, whose longest text has `longest` bytes.
 
         Raises:
             UnmaskableModel: llguidance refuses the grammar; includes its error.
         """
-        return OutputType(name, _checked(lark, longest), read)
+        return OutputType(_checked(lark, longest), read)
+
+
+def mask_of(schema: dict[str, Any], longest: int) -> Mask:
+    """Return the mask of a bounded JSON Schema; raises UnmaskableModel as `OutputType.by_grammar`."""
+    how = {"x-guidance": {"whitespace_flexible": False}}
+    return _checked(f"start: %json {json.dumps(schema | how, ensure_ascii=False)}", longest)
 
 
 def _has(bits: bytes, token: int) -> bool:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from .bounds import FORMATS, Node
-from .output import OutputType
+from .output import mask_of
 
 MOST = 500_000
 """Characters of all texts of one place; above it only every second text is used, or every third."""
@@ -71,7 +71,7 @@ def _objects(node: Node, definitions: Node, at: str) -> Iterator[Case]:
 
 
 def _leaves(node: Node, _: Node, at: str) -> Iterator[Case]:
-    drawn = OutputType.by_schema("leaf", node).mask.texts(random.Random(1), on=0.5)  # noqa: S311
+    drawn = mask_of(node, 0).texts(random.Random(1), on=0.5)  # noqa: S311
     texts = sorted({text.decode() for text in islice(drawn, 20)}, key=len)
     texts += map(_json, node.get("enum", ()))
     if node.get("type") == "string":

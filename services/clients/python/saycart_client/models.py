@@ -166,16 +166,6 @@ class Order(Model):
     erased_at: str | None = None
 
 
-class OrderEvent(Model):
-    """One entry of an order's history; `seq` is the server-sent event id."""
-
-    seq: int
-    at: str
-    type: str
-    status: str
-    stage: str | None = None
-
-
 class Refusal(Model):
     """One reason for which a till would refuse an order; `line` is the index of the cart line."""
 

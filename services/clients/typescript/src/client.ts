@@ -1,16 +1,14 @@
 /** The client: `await (await new Saycart(key).order("a latte", { menu: "cafe" })).wait()`. */
 
 import { errorOf, NotSettled, ProblemError, Unreachable } from "./errors.js";
-import type { CartDraft, Choice, Order, OrderEvent } from "./models.js";
+import type { CartDraft, Choice, Order } from "./models.js";
 
 const URL_HERE = "http://127.0.0.1:8420";
 const TIMEOUT_MS = 40_000;
 const POLL_S = 25; // of one long poll; the API allows 30
 const TRIES = 4;
 const MAX_PAUSE_S = 30;
-const REOPEN_S = 1; // before a stream of events that ended early is reopened
 const MOVING = ["queued", "processing"];
-const ENDED = ["completed", "rejected", "error", "cancelled"];
 
 export interface NewOrder {
   /** The menu's id; optional for a recording if the shop has only one. */
@@ -68,29 +66,20 @@ export class Saycart {
     return this.live({ path: `/v1/orders/${id}` });
   }
 
-  /** Send a call, with retries if these are safe, and return the response's JSON. */
-  async send<T>(call: Call): Promise<T> {
+  /** Send a call, with retries if these are safe, and return the order in its response. */
+  async live(call: Call): Promise<LiveOrder> {
+    const { path, repeatable, ...init } = call;
+    const headers = { ...init.headers, Authorization: `Bearer ${this.key}` };
     for (let tries = 1; ; tries++) {
       try {
-        const response = await this.open(call, AbortSignal.timeout(TIMEOUT_MS));
-        return (await response.json()) as T;
+        const signal = AbortSignal.timeout(TIMEOUT_MS);
+        const response = await this.#fetch(this.#url + path, { ...init, headers, signal });
+        if (!response.ok) throw await errorOf(response);
+        return new LiveOrder(this, (await response.json()) as Order);
       } catch (error) {
         await pause(call, error, tries);
       }
     }
-  }
-
-  /** Send a call once, and return a successful response. */
-  async open(call: Call, signal?: AbortSignal): Promise<Response> {
-    const { path, repeatable, ...init } = call;
-    const headers = { ...init.headers, Authorization: `Bearer ${this.key}` };
-    const response = await this.#fetch(this.#url + path, { ...init, headers, signal: signal ?? null });
-    if (!response.ok) throw await errorOf(response);
-    return response;
-  }
-
-  async live(call: Call): Promise<LiveOrder> {
-    return new LiveOrder(this, await this.send<Order>(call));
   }
 }
 
@@ -142,29 +131,6 @@ export class LiveOrder {
     return this.#client.live({ path: `/v1/orders/${this.id}/cancel`, method: "POST" });
   }
 
-  /** Yield its events from the first to the last, reopening the stream if needed. */
-  async *events(): AsyncGenerator<OrderEvent, void> {
-    let after = 0;
-    for (let tries = 1; ; tries++) {
-      const call: Call = { path: `/v1/orders/${this.id}/events`, headers: { "Last-Event-ID": String(after) } };
-      try {
-        const response = await this.#client.open(call);
-        if (response.status === 204 || !response.body) return; // it had already ended
-        for await (const line of lines(response.body)) {
-          tries = 1;
-          if (!line.startsWith("data:")) continue;
-          const event = JSON.parse(line.slice("data:".length)) as OrderEvent;
-          yield event;
-          after = event.seq;
-          if (ENDED.includes(event.status)) return;
-        }
-        await sleep(REOPEN_S);
-      } catch (error) {
-        await pause(call, error, tries);
-      }
-    }
-  }
-
   #post(name: "answer" | "confirm", body: object): Promise<LiveOrder> {
     return this.#client.live({ path: `/v1/orders/${this.id}/${name}`, ...json(body), repeatable: false });
   }
@@ -177,15 +143,6 @@ function json(body: object, headers: Record<string, string> = {}): RequestInit {
   return { method: "POST", body: JSON.stringify(body), headers: { ...headers, "Content-Type": "application/json" } };
 }
 
-async function* lines(body: ReadableStream<BufferSource>): AsyncGenerator<string, void> {
-  let rest = "";
-  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
-    const complete = (rest + chunk).split("\n");
-    rest = complete.pop() ?? "";
-    yield* complete;
-  }
-}
-
 /** Wait before a retry of `call`; rejects with the error if it shouldn't be retried. */
 async function pause(call: Call, error: unknown, tries: number): Promise<void> {
   const problem = error instanceof ProblemError ? error : undefined;
@@ -194,9 +151,5 @@ async function pause(call: Call, error: unknown, tries: number): Promise<void> {
   if (!retry || tries >= TRIES || seconds > MAX_PAUSE_S) {
     throw problem ?? new Unreachable(String(error), { cause: error });
   }
-  await sleep(seconds);
-}
-
-function sleep(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

@@ -1,4 +1,4 @@
-/** saycart's client: order by text or speech, answer questions, confirm, review, and verify webhooks. */
+/** saycart's client: order by text or speech, answer questions, confirm, and verify webhooks. */
 
 export { LiveOrder, Saycart } from "./client.js";
 export type { NewOrder } from "./client.js";

@@ -8,7 +8,6 @@ export type Cart = Schemas["Cart"];
 export type CartDraft = Schemas["CartDraft"];
 export type Choice = Schemas["Choice"];
 export type Order = Schemas["Order"];
-export type OrderEvent = Schemas["OrderEvent"];
 export type Problem = Schemas["Problem"];
 export type Question = Schemas["Question"];
 export type WebhookMessage = Schemas["WebhookMessage"];
