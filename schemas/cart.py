@@ -24,11 +24,11 @@ import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 from typing_extensions import TypedDict  # `typing`'s is not pydantic's before Python 3.12
 
-from schemas.writable import only_printed
+from schemas.writable import printed
 
 # Bounds of the mask, and so of `max_tokens`. A longer order is asked about.
 MAX_LINES = 12
@@ -64,8 +64,7 @@ class _Draft(BaseModel):
 
 Heard = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_HEARD_CHARS),
-    AfterValidator(only_printed),
+    *printed(MAX_HEARD_CHARS),
     Field(
         description="the customer's own words for this line, copied from the transcript",
         json_schema_extra=_from("transcript"),

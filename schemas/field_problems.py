@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from pydantic import ValidationError
 
 MAX_PROBLEMS = 100
 """Problems listed in one answer."""
 
-_MOMENT = "must be a time with its zone, such as 2026-01-31T17:00:00Z"
 _FORMS = {
     "^[A-Z]{3}$": "must be three capital letters, such as USD",
     "^[a-z]{2}(-[A-Z]{2})?$": "must be a language, such as en or en-US",
     "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$": "must be letters, digits, and _ . : - (at most 64, no spaces)",
+    r"^https://[^\s/\\]+(/[^\s\\]*)?$": "must be a URL that begins with https://",
+    "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$": "must be a time such as 07:30, from 00:00 to 24:00",
 }
-# By Pydantic's name of an error, filled in from its context.
+# By the type in Pydantic's name of an error, such as int_parsing.
+_TYPES = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "datetime": "a time with its zone, such as 2026-01-31T17:00:00Z",
+    "timezone": "a time with its zone, such as 2026-01-31T17:00:00Z",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "an object",
+    "model": "an object",
+}
+# By the whole name, filled in from its context.
 _WORDS = {
     "missing": "is missing",
     "extra_forbidden": "is not a known field",
-    "string_type": "must be text",
     "string_too_long": "has over {max_length} characters",
     "string_pattern_mismatch": "is not in the right form, which is {pattern}",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "datetime_type": _MOMENT,
-    "datetime_parsing": _MOMENT,
-    "datetime_from_date_parsing": _MOMENT,
-    "timezone_aware": _MOMENT,
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
     "too_long": "has more than {max_length} entries",
     "greater_than_equal": "must be at least {ge}",
     "greater_than": "must be more than {gt}",
@@ -51,9 +46,9 @@ _WORDS = {
 }
 
 
-def field_problems(error: ValidationError) -> list[tuple[str, str]]:
-    """Return a (JSON pointer, sentence) for each of the first problems; the document itself is ""."""
-    problems = error.errors(include_url=False, include_input=False)
+def field_problems(problems: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return a (JSON pointer, sentence) for each of the first `errors()` of a validation; the document itself
+    is ""."""
     # A list whose only entry is wrong is not empty, though Pydantic says so too.
     within = {one["loc"][:depth] for one in problems for depth in range(len(one["loc"]))}
     listed = [one for one in problems if one["type"] != "too_short" or one["loc"] not in within]
@@ -72,7 +67,10 @@ def sentence(kind: str, message: str, context: dict[str, Any]) -> str:
         return "must not be empty" if least == 1 else f"has fewer than {least} characters"
     if kind == "too_short":
         return "needs at least one entry" if least == 1 else f"has fewer than {least} entries"
-    return _WORDS[kind].format(**context) if kind in _WORDS else message.removeprefix("Value error, ")
+    if kind in _WORDS:
+        return _WORDS[kind].format(**context)
+    named = _TYPES.get(kind.partition("_")[0])
+    return f"must be {named}" if named else message.removeprefix("Value error, ")
 
 
 def pointer(parts: Sequence[int | str]) -> str:

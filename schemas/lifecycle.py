@@ -133,10 +133,4 @@ def advance(state: State, event: Event) -> State:
     try:
         return TRANSITIONS[state, event]
     except KeyError:
-        if state is State.UNKNOWN:
-            raise StaleState(
-                "A later release has put this order where this one, which does not know it, leaves it alone: "
-                "it is unknown here",
-                hint="Ask a part of the newer release, or wait until all are updated.",
-            ) from None
         raise StaleState(f"An order that is {state.value} can't become {event.value}") from None

@@ -43,11 +43,11 @@ class Menu(Part):
     name: Name
     currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
     language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")] = "en"
-    sizes: tuple[Size, ...] = ()
-    option_groups: tuple[OptionGroup, ...] = ()
+    sizes: tuple[Size, ...] = Field(default=(), max_length=200)
+    option_groups: tuple[OptionGroup, ...] = Field(default=(), max_length=500)
     items: tuple[Item, ...] = Field(min_length=1)
     time_zone: Annotated[TimeZone | None, Field(exclude_if=lambda zone: zone is None)] = None
-    taxes: Annotated[tuple[Tax, ...], Field(exclude_if=lambda taxes: not taxes)] = ()
+    taxes: Annotated[tuple[Tax, ...], Field(max_length=50, exclude_if=lambda taxes: not taxes)] = ()
     ref: Ref = None
 
     @classmethod
@@ -65,9 +65,9 @@ class Menu(Part):
         try:
             menu = cls.model_validate(document)
         except ValidationError as error:
-            raise InvalidMenu([(place or "/", text) for place, text in field_problems(error)]) from None
-        problems = too_many(menu.sizes, menu.option_groups, menu.items, menu.taxes)
-        problems = problems or list(_contradictions(menu))
+            wrong = field_problems(error.errors())
+            raise InvalidMenu([(place or "/", text) for place, text in wrong]) from None
+        problems = too_many(menu.sizes, menu.option_groups, menu.items) or list(_contradictions(menu))
         if problems:
             raise InvalidMenu(problems[:MAX_PROBLEMS])
         return _tidied(menu)

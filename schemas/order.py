@@ -8,8 +8,7 @@ from pydantic import BaseModel, Field
 
 from schemas.cart import CartDraft
 from schemas.decision import Decision
-from schemas.described import Described
-from schemas.moment import Moment
+from schemas.described import Described, Moment
 from schemas.priced_cart import Cart, Finding, MenuRef
 from schemas.question import Question
 from schemas.review import Review
@@ -33,8 +32,7 @@ class TextOrder(
     transcript: str = Field(min_length=1, max_length=MAX_TRANSCRIPT_CHARS)
     menu: str
     metadata: dict[str, Any] | None = None
-    """The caller's own note, given back as it came: at most 8000 bytes of JSON without spaces, 8 levels,
-    200 keys of 100 characters, 500 values; whole numbers of at most 2^53 - 1."""
+    """The caller's own note, given back as it came: at most 8000 bytes of JSON without spaces."""
     confirm: bool = Field(default=False, strict=True, description=CONFIRM)
 
 

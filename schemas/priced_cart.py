@@ -20,8 +20,7 @@ class Severity(StrEnum):
 
 
 class Finding(Described, frozen=True):
-    """One thing a reader should know. `code` is stable and counted; `message` is a sentence for the customer,
-    `detail` what only a reviewer wants with it (a probability, an error's own words)."""
+    """One thing to know about a cart. `code` is stable and counted, `message` a sentence for the customer."""
 
     code: str
     severity: Severity
@@ -35,7 +34,6 @@ class Finding(Described, frozen=True):
 
     @property
     def blocks(self) -> bool:
-        """Whether it sends the order to a human."""
         return self.severity is Severity.BLOCKING
 
     @classmethod

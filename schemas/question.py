@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from schemas.described import Described
-from schemas.writable import only_printed
+from schemas.writable import printed
 
 BY_STAFF, SAY_AGAIN = "staff/", "staff/again"
 """How the id of a question in a reviewer's words begins, and the id of the one that asks for the whole order
@@ -62,11 +62,6 @@ class CustomerAnswer(
     has the same id whatever is in the cart."""
 
 
-def _words(most: int) -> tuple[StringConstraints, AfterValidator]:
-    constraints = StringConstraints(strip_whitespace=True, min_length=1, max_length=most)
-    return constraints, AfterValidator(only_printed)
-
-
 class StaffQuestion(
     Described,
     extra="forbid",
@@ -78,9 +73,9 @@ class StaffQuestion(
     """Of the review as it was read."""
     question: str | None = None
     """`staff/again`, or the id of an open choice in the order's `findings`."""
-    text: Annotated[str, *_words(120)] | None = None
+    text: Annotated[str, *printed(120)] | None = None
     """In one's own words."""
-    answers: tuple[Annotated[str, *_words(40)], ...] | None = Field(default=None, min_length=2, max_length=4)
+    answers: tuple[Annotated[str, *printed(40)], ...] | None = Field(default=None, min_length=2, max_length=4)
     """To choose from."""
 
     @model_validator(mode="after")

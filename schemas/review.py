@@ -8,8 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from schemas.cart import CartDraft
-from schemas.described import Described
-from schemas.moment import Moment
+from schemas.described import Described, Moment
 
 HARD_TO_HEAR = 0.6
 """Probability of a word below which staff are shown that it is in doubt."""

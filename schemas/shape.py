@@ -9,67 +9,46 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from schemas.field_problems import pointer
 from schemas.menu import Note
 
+MAX_DEPTH, MAX_KEY_CHARS = 32, 200
 MAX_INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps: JavaScript and jq read numbers as 64-bit floats."""
+METADATA_BYTES = 8_000
+"""Limit of an order's `metadata`, in UTF-8 without spaces. Whole bodies are measured on arrival."""
 _MOST = 10
 
 Place = tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Limits of a document: `depth` of nested objects and arrays, `bytes` of UTF-8 without spaces."""
-
-    depth: int
-    key_chars: int
-    bytes: int | None = None
-
-
-BODY = Rule(depth=32, key_chars=200)
-"""For every JSON body; its bytes are counted on arrival."""
-METADATA = Rule(depth=8, key_chars=100, bytes=8_000)
-"""For an order's `metadata`, in a JSON body or a form."""
-
-
-def faults(document: Any, rule: Rule, root: str = "") -> list[Note]:
-    """Return where a document breaks a rule: the first few (JSON pointer, sentence). `root` is the pointer to
-    the document."""
-    result = [
-        (root + pointer(place) or "/", text) for place, text in islice(_faults(document, rule, ()), _MOST)
-    ]
-    if not result and rule.bytes is not None:
+def faults(document: Any, root: str = "", max_bytes: int | None = None) -> list[Note]:
+    """Return where a document is over a limit: the first few (JSON pointer, sentence). `root` is the pointer
+    to the document."""
+    result = [(root + pointer(place) or "/", text) for place, text in islice(_faults(document, ()), _MOST)]
+    if not result and max_bytes is not None:
         size = len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode())
-        if size > rule.bytes:
-            result.append((root or "/", f"has {size} bytes, over {rule.bytes}; keep the rest on your side"))
+        if size > max_bytes:
+            result.append((root or "/", f"has {size} bytes, over {max_bytes}; keep the rest on your side"))
     return result
 
 
-def _faults(value: Any, rule: Rule, place: Place) -> Iterator[tuple[Place, str]]:
+def _faults(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
     if not isinstance(value, dict | list):
         if wrong := _own_fault(value):
             yield place, wrong
-    elif len(place) >= rule.depth:
+    elif len(place) >= MAX_DEPTH:
         # Everything inside it is as wrong.
-        yield place, f"is nested over {rule.depth} levels deep; flatten it"
+        yield place, f"is nested over {MAX_DEPTH} levels deep; flatten it"
     else:
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            if wrong := _key_fault(str(key), rule):
-                yield place, wrong
+            if len(str(key)) > MAX_KEY_CHARS or "\0" in str(key):
+                yield place, f"has a key of over {MAX_KEY_CHARS} characters, or with a NUL character"
             else:
-                yield from _faults(inner, rule, (*place, key))
-
-
-def _key_fault(key: str, rule: Rule) -> str:
-    if len(key) > rule.key_chars:
-        return f"has a key of over {rule.key_chars} characters ({key[:20]!r}...); shorten it"
-    return "has a key with a NUL character" if "\0" in key else ""
+                yield from _faults(inner, (*place, key))
 
 
 def _own_fault(value: Any) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from pydantic import Field
 
 from schemas.described import Described
-
-# Punctuation that recognizers write around words, which a cart line may omit.
-_AROUND = " .,;:!?¡¿…\"“”'()"
 
 
 class Word(Described, frozen=True):
@@ -70,18 +67,13 @@ class Transcript(Described, frozen=True):
         return bisect_right(self.starts, place)
 
     def words_of(self, span: str) -> tuple[Word, ...]:
-        """Return the words of the first occurrence of `span`, ignoring punctuation, in the utterance where it
-        begins; empty if there is none, or without times."""
-        number = self.utterance_at(self.text.find(span))
-        words = tuple(word for word in self.words if word.utterance == number)
-        wanted = [word.strip(_AROUND) for word in span.split()]
-        texts = [word.text.strip(_AROUND) for word in words]
-        for i in range(len(texts)):
-            # A span may reach into the next utterance, which has times of its own.
-            here = wanted[: len(texts) - i] if number < len(self.starts) else wanted
-            if wanted and texts[i : i + len(wanted)] == here:
-                return words[i : i + len(wanted)]
-        return ()
+        """Return the words of the first occurrence of `span`, ignoring punctuation; empty if there is none,
+        or without times."""
+        tokens = r"\W+".join(re.findall(r"\w+", span))
+        found = re.search(rf"\b{tokens}\b", self.text)
+        words = self.words_between(*found.span()) if found else ()
+        # A span may reach into the next utterance, which has times of its own.
+        return tuple(word for word in words if word.utterance == words[0].utterance)
 
     def words_between(self, start: int, end: int) -> tuple[Word, ...]:
         """Return the words in characters [`start`, `end`) of the text; empty without times."""
@@ -108,33 +100,31 @@ def joined(parts: Sequence[Transcript]) -> Transcript:
         added = sentence(part.text)
         text = f"{text} {added}".strip()
         starts.append(len(text) - len(added))
-    spoken = [part for part in parts if not part.nothing_was_said]
-    return Transcript(
-        text=text,
-        starts=tuple(starts[1:]),
-        confidence=min((part.confidence for part in spoken), default=0.0),
-        words=_numbered(parts),
-        language=parts[0].language,
-        source=", ".join(dict.fromkeys(part.source for part in spoken)),
-        quiet=_sentences(part.quiet for part in parts),
-        **_second(spoken),
-    )
-
-
-def _numbered(parts: Sequence[Transcript]) -> tuple[Word, ...]:
-    return tuple(
+    words = (
         word.model_copy(update={"utterance": number})
         for number, part in enumerate(parts)
         for word in part.words
     )
+    spoken = [part for part in parts if not part.nothing_was_said]
+    second, agreed = _second(spoken)
+    return Transcript(
+        text=text,
+        starts=tuple(starts[1:]),
+        confidence=min((part.confidence for part in spoken), default=0.0),
+        words=tuple(words),
+        language=parts[0].language,
+        source=", ".join(dict.fromkeys(part.source for part in spoken)),
+        quiet=_sentences(part.quiet for part in parts),
+        second=second,
+        agreed=agreed,
+    )
 
 
-def _second(spoken: Sequence[Transcript]) -> dict[str, Any]:
+def _second(spoken: Sequence[Transcript]) -> tuple[str | None, bool]:
     """Return the second recognizer's text of all utterances, and whether it always agreed."""
     agreed = [part.agreed for part in spoken if part.second is not None]
-    if not agreed:
-        return {}
-    return {"second": _sentences(part.second or part.text for part in spoken), "agreed": all(agreed)}
+    text = _sentences(part.second or part.text for part in spoken) if agreed else None
+    return text, bool(agreed) and all(agreed)
 
 
 def _sentences(texts: Iterable[str | None]) -> str | None:

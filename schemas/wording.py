@@ -11,7 +11,7 @@ from decimal import Decimal
 from schemas.cart import CartDraft, Portion
 from schemas.compare import LineKey, canonical_draft
 from schemas.menu import Menu
-from schemas.priced_cart import Cart, CartLine, CartNote, CartOption, CartTax, Finding, HeardSpan, Severity
+from schemas.priced_cart import Cart, CartLine, CartNote, CartOption, CartTax, Finding, HeardSpan
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, Sentences, sentences
 
@@ -91,14 +91,9 @@ def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
 _HARD_TO_HEAR = {"heard_quietly", "nothing_heard"}
 
 
-def customer_reason(cause: ReviewReason, language: str = ENGLISH) -> str:
-    """Return why a person must look, as a sentence for the customer."""
-    return sentences(language)(f"reason_{cause.value}")
-
-
 def unsaid(reasons: Iterable[ReviewReason], findings: Iterable[Finding]) -> list[ReviewReason]:
     """Return the reasons that no finding explains better."""
-    codes = {found.code for found in findings if found.severity is Severity.BLOCKING}
+    codes = {found.code for found in findings if found.blocks}
     return [
         cause
         for cause in reasons
@@ -110,10 +105,8 @@ def doubts(
     reasons: Iterable[ReviewReason], findings: Sequence[Finding], language: str = ENGLISH
 ) -> list[str]:
     """Return every reason that keeps an order from being settled, as sentences for the customer."""
-    # A stage that fails may not have loaded its menu, and gives the reason in English.
-    english = {customer_reason(cause): customer_reason(cause, language) for cause in ReviewReason}
-    messages = [customer_reason(cause, language) for cause in unsaid(reasons, findings)]
-    messages += [english.get(f.message, f.message) for f in findings if f.severity is Severity.BLOCKING]
+    messages = [sentences(language)(f"reason_{cause.value}") for cause in unsaid(reasons, findings)]
+    messages += [found.message for found in findings if found.blocks]
     return list(dict.fromkeys(messages))
 
 

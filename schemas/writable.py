@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from pydantic import AfterValidator, StringConstraints
+
 # Control and format characters (escapes, text direction, invisible ones), line and paragraph breaks.
 _UNPRINTED = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
@@ -29,6 +31,12 @@ def only_printed(text: str) -> str:
     if odd is not None:
         raise ValueError(f"may not hold control or invisible characters (U+{ord(odd):04X})")
     return text
+
+
+def printed(most: int) -> tuple[StringConstraints, AfterValidator]:
+    """Return the constraints of a text of 1 to `most` characters, none of them invisible."""
+    constraints = StringConstraints(strip_whitespace=True, min_length=1, max_length=most)
+    return constraints, AfterValidator(only_printed)
 
 
 def writable(text: str) -> str:

@@ -19,7 +19,6 @@ from infra.sql.database import Database
 from schemas.decision import Policy
 from schemas.errors import EngineUnavailable
 from schemas.menu import Menu
-from schemas.records.orders import StoredRecording
 from schemas.shops.access import EVERY_SHOP
 from services.engine_parts import EngineParts
 from services.pipeline.ports import Doorbell, Tools
@@ -138,7 +137,7 @@ class Container(EngineParts):
         limits = self.settings
         return Policy(asr_threshold=limits.asr_threshold, max_total=limits.max_order_total)
 
-    def _compact(self, recording: Recording) -> StoredRecording | None:
+    def _compact(self, recording: Recording) -> str | None:
         from services.transcription.audio.compact import compact
 
         return compact(self.blobs, recording)

@@ -8,8 +8,7 @@
     │   │   └── RecordingRemoved            the order exists, but its recording was deleted
     │   ├── Conflict                    it changed since it was read, or the key was used before
     │   │   ├── OtherTotal                  the confirmed cart doesn't cost what the customer agreed to
-    │   │   ├── IdempotencyMismatch         the key was used with another body
-    │   │   └── IdempotencyInFlight         the first request with the key is still running: wait
+    │   │   └── IdempotencyMismatch         the key was used with another body
     │   ├── TooManyAttempts             too many failed sign-ins: wait
     │   ├── TooManyOrders               too many of the client's orders are waiting: wait
     │   ├── TooManyRequests             over a per-minute limit: wait

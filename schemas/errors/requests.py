@@ -7,11 +7,6 @@ import re
 from typing import Any
 
 
-def again(wait_s: float) -> str:
-    """Return the end of a sentence: when to try again."""
-    return f"try again in {max(1, math.ceil(wait_s))} s"
-
-
 class SaycartError(Exception):
     """Root of the tree. `detail` is one sentence for a person; `hint` says what to do about it.
 
@@ -91,11 +86,6 @@ class IdempotencyMismatch(Conflict):
     hint = "Use a new Idempotency-Key for a new order. Repeat a key only with exactly the same body."
 
 
-class IdempotencyInFlight(Conflict):
-    retryable = True
-    hint = "Wait, then send the same request again to get the first one's order."
-
-
 class UnknownMenu(InputError):
     """Not `NotFound`: the URL is right, a field of the body is not."""
 
@@ -159,7 +149,7 @@ class _Wait(SaycartError):
     hint = "Nothing was stored. Wait, then try again."
 
     def __init__(self, detail: str, wait_s: float) -> None:
-        super().__init__(f"{detail}; {again(wait_s)}", wait_s=wait_s)
+        super().__init__(f"{detail}; try again in {max(1, math.ceil(wait_s))} s", wait_s=wait_s)
 
 
 class TooManyOrders(_Wait, InputError):

@@ -8,16 +8,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from schemas.menus.parts import Item, Option, OptionGroup, Size, Tax
+from schemas.menus.parts import Item, Option, OptionGroup, Size
 
 Note = tuple[str, str]
 """A JSON pointer into the original document, and a sentence."""
 
 Named = TypeVar("Named", Size, Option, Item)
 
-# Limits of one menu; llguidance fails at about 4,000 options.
-MAX_ITEMS, MAX_SIZES, MAX_GROUPS, MAX_OPTIONS, MAX_NAMES, MAX_OFFERS = 10_000, 200, 500, 3_000, 30_000, 50_000
-MAX_TAXES = 50
+# Limits of one menu, besides those of its fields; llguidance fails at about 4,000 options.
+MAX_ITEMS, MAX_OPTIONS, MAX_NAMES, MAX_OFFERS = 10_000, 3_000, 30_000, 50_000
 
 
 def spoken_key(name: str) -> str:
@@ -102,23 +101,17 @@ def _read(name: str) -> str:
     return spoken_key(signs)
 
 
-def too_many(
-    sizes: Sequence[Size], groups: Sequence[OptionGroup], items: Sequence[Item], taxes: Sequence[Tax]
-) -> list[Note]:
-    """Return problems of a menu over the limits. Stored menus aren't checked: an earlier release may have
-    allowed more."""
+def too_many(sizes: Sequence[Size], groups: Sequence[OptionGroup], items: Sequence[Item]) -> list[Note]:
+    """Return problems of a menu over the limits."""
     options = [option for group in groups for option in group.options]
     named: list[Size | Option | Item] = [*sizes, *options, *items]
     counted = (
         ("/items", "items", len(items), MAX_ITEMS),
-        ("/sizes", "sizes", len(sizes), MAX_SIZES),
-        ("/option_groups", "option groups", len(groups), MAX_GROUPS),
         ("/option_groups", "options in all groups together", len(options), MAX_OPTIONS),
         ("/", "names and aliases in all", sum(1 + len(part.aliases) for part in named), MAX_NAMES),
         ("/items", "option groups of all items", sum(len(i.option_groups) for i in items), MAX_OFFERS),
         ("/option_groups", "groups of all options", sum(len(o.option_groups) for o in options), MAX_OFFERS),
         ("/items", "option overrides in all", sum(len(i.option_overrides) for i in items), MAX_OFFERS),
-        ("/taxes", "taxes", len(taxes), MAX_TAXES),
     )
     return [
         (path, f"has {number} {what}, and at most {most} are taken; split the menu in two")

@@ -21,17 +21,12 @@ from pydantic import (
 )
 
 from schemas.menus.hours import MAX_ENTRIES, Offered
-from schemas.writable import only_printed
+from schemas.writable import only_printed, printed
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")]
-Name = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), AfterValidator(only_printed)
-]
+Name = Annotated[str, *printed(80)]
 Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of the menu's currency")]
-Text = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(only_printed)
-]
-Count = Annotated[int, Field(ge=0, le=99)]
+Text = Annotated[str, *printed(500)]
 
 T = TypeVar("T")
 _Optional = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
@@ -41,17 +36,10 @@ TillId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVa
 Ref = _Optional[TillId]
 """The till's own id: opaque, and carried to the cart."""
 
-PricedAmount = Literal["none", "light", "extra"]
-
-
-def _https(url: str) -> str:
-    if not re.fullmatch(r"https://[^\s/\\]+(/[^\s\\]*)?", url):
-        raise ValueError("must be a URL that begins with https://")
-    return url
-
-
 Image = Annotated[
-    str, StringConstraints(max_length=2000), AfterValidator(only_printed), AfterValidator(_https)
+    str,
+    StringConstraints(max_length=2000, pattern=r"^https://[^\s/\\]+(/[^\s\\]*)?$"),
+    AfterValidator(only_printed),
 ]
 
 
@@ -119,7 +107,7 @@ class Option(Offered):
     price: Money = 0
     available: bool = True
     prices: _Filled[dict[Id, Money]] = Field(default_factory=dict)
-    amount_prices: _Filled[dict[PricedAmount, Money]] = Field(default_factory=dict)
+    amount_prices: _Filled[dict[Literal["none", "light", "extra"], Money]] = Field(default_factory=dict)
     option_groups: _Filled[tuple[Id, ...]] = ()
     item: _Optional[Id] = None
     ref: Ref = None
@@ -151,7 +139,7 @@ class OptionGroup(Part):
     min: _Optional[Annotated[int, Field(ge=0, le=12)]] = None
     max: _Optional[Annotated[int, Field(ge=1, le=99)]] = None
     max_each: _Optional[Annotated[int, Field(ge=1, le=12)]] = None
-    free: _Filled[Count] = 0
+    free: _Filled[Annotated[int, Field(ge=0, le=99)]] = 0
     defaults: _Filled[tuple[Id, ...]] = ()
     options: tuple[Option, ...] = Field(min_length=1)
     ref: Ref = None

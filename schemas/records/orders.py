@@ -61,8 +61,8 @@ class OrderRecord:
     """One order row. `version` grows by one with every change; times are aware UTC datetimes. `answer` is the
     language model's. `source` takes turns with others (`turns.py`). `transcript` covers all utterances;
     `audio_key` is the newest recording's. `utterances` is empty while there is only one, which is in the
-    other columns; `before` is the previously shown cart. `claimed_at` and `waited_s` (seconds since it was
-    due) are set only when claimed."""
+    other columns; `before` is the previously shown cart. `claimed_at` is set until a stage ends, `waited_s`
+    (seconds since it was due) only when claimed."""
 
     id: str
     shop: str
@@ -91,13 +91,13 @@ class OrderRecord:
     attempt: int = 0
     lease_owner: str | None = None
     lease_until: datetime | None = None
+    claimed_at: datetime | None = None
     next_attempt_at: datetime | None = None
     confirm: bool = False
     source: str | None = None
     taken_at: datetime | None = None
     erased_at: datetime | None = None
     traceparent: str | None = None
-    claimed_at: datetime | None = field(default=None, compare=False)
     waited_s: float = field(default=0.0, compare=False)
 
     @property
@@ -126,14 +126,6 @@ class OrderRecord:
     def recordings(self) -> frozenset[str]:
         """The keys of all stored recordings."""
         return frozenset(one.audio_key for one in self.all_utterances if one.audio_key is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRecording:
-    """A recording in the store: its key, and its container as a file suffix."""
-
-    key: str
-    form: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from schemas.priced_cart import Cart, Finding
 from schemas.records.orders import OrderRecord
@@ -77,10 +76,10 @@ class ReviewAct:
     at: datetime
     actor: str
     action: str
+    decision: str | None
     before: Cart | None
     after: Cart | None
     reason: str | None
-    detail: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+KNOWN = frozenset(file.stem for file in FOLDER.glob("*.toml"))
+"""Two-letter codes of the languages that have sentences."""
 ENGLISH = "en"
 
 
@@ -41,13 +43,7 @@ class Sentences:
 def sentences(language: str) -> Sentences:
     """Return the sentences of a language such as "es" or "es-MX", or the English ones if it has none."""
     code = language[:2]
-    return _read(code if code in known() else ENGLISH)
-
-
-@cache
-def known() -> frozenset[str]:
-    """Return the two-letter codes of the languages that have sentences."""
-    return frozenset(file.stem for file in FOLDER.glob("*.toml"))
+    return _read(code if code in KNOWN else ENGLISH)
 
 
 @cache

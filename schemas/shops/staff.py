@@ -1,4 +1,4 @@
-"""Sign-in results, sessions and identities of staff."""
+"""Sign-ins, sessions and identities of staff."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from schemas.shops.access import Access
-
-
-@dataclass(frozen=True, slots=True)
-class Entered:
-    """A completed sign-in, with the new session's token."""
-
-    token: str
 
 
 @dataclass(frozen=True, slots=True)

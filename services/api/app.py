@@ -21,18 +21,7 @@ from services.api.gate.origin import Own
 from services.api.gate.pressure import Pressure
 from services.api.gate.rates import Rates
 from services.api.metrics import Metrics
-from services.api.routes import (
-    audio,
-    events,
-    health,
-    links,
-    masked,
-    menus,
-    orders,
-    privacy,
-    reviews,
-    schema,
-)
+from services.api.routes import audio, events, health, links, masked, menus, orders, reviews
 from services.api.waiting.bell import Bell
 from services.api.waiting.watch import Waiting
 from services.bootstrap import Container
@@ -76,7 +65,7 @@ def create_app(container: Container) -> FastAPI:
     )
     _wire(app, container)
     problems.install(app)
-    for part in (orders, audio, events, links, reviews, menus, masked, privacy, schema, health):
+    for part in (orders, audio, events, links, reviews, menus, masked, health):
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own)

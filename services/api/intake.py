@@ -1,6 +1,6 @@
 """Accept an order or an utterance so that a crash loses no order and leaves no orphaned recording.
 
-0. Refuse the request before reading its body if too much is waiting or the key is in use (`pressure.py`).
+0. Refuse the request before reading its body if too much is waiting (`pressure.py`).
 1. Read the form into a temporary file (`uploads.py`) and validate the request.
 2. Store the recording under our own id: fsync and rename, or a put into the bucket.
 3. Store the order and its idempotency row in one transaction.
@@ -25,7 +25,7 @@ from schemas.errors import InputError, NotFound, UnknownMenu
 from schemas.menu import MenuVersion
 from schemas.order import TextOrder, TextUtterance
 from schemas.records.orders import NewOrder, OrderRecord, StoredUtterance
-from schemas.shape import METADATA, faults
+from schemas.shape import METADATA_BYTES, faults
 from schemas.transcript import Transcript
 from services.api.gate.bodies import parse_json
 from services.api.problems import invalid
@@ -70,7 +70,7 @@ def _order(box: ShopScope, caller: Caller, key: str | None, sent: TextOrder | Up
         body["metadata"] = metadata = _metadata(body.get("metadata"))
         body["audio"], confirm = sent.writer.sha256, body.get("confirm") == "true"
     else:
-        if problems := faults(sent.metadata, METADATA, "/metadata"):
+        if problems := faults(sent.metadata, "/metadata", METADATA_BYTES):
             raise invalid(problems)
         menu = _find_menu(box, sent.menu)
         body, metadata, confirm = sent.model_dump(), sent.metadata, sent.confirm
@@ -173,7 +173,7 @@ def _metadata(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        document = parse_json(text, METADATA, "/metadata")
+        document = parse_json(text, "/metadata", METADATA_BYTES)
     except ValueError as error:
         raise invalid([("/metadata", f"is {error}")]) from None
     if not isinstance(document, dict):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from schemas.compare import corrections
+from schemas.described import Moment
 from schemas.lifecycle import STAGES, STATUS, TERMINAL
 from schemas.menu import MenuHeader, Note
-from schemas.moment import Moment
 from schemas.open_questions import question_of
 from schemas.order import DecodedBy, Order, OrderEvent, Timings, Utterance
 from schemas.priced_cart import Cart, MenuRef

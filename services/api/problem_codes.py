@@ -37,7 +37,6 @@ TITLES: dict[str, str] = {code: code.replace("_", " ").capitalize() for code in 
     "misdirected": "Unknown host name",
     "audio_empty": "The recording is empty",
     "idempotency_mismatch": "This idempotency key was used for another request",
-    "idempotency_in_flight": "The first request with this key is still running",
     "invalid_cart": "The menu doesn't allow this cart",
     "unauthorized": "Authentication required",
     "forbidden": "You don't have permission to do this",

@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
 from schemas import errors
-from schemas.field_problems import MAX_PROBLEMS, pointer, sentence
+from schemas.field_problems import field_problems
 from services.api.gate.rates import count_refusal
 from services.api.problem_codes import STATUS, TITLES
 
@@ -162,15 +162,8 @@ def response(request: Request, error: errors.SaycartError) -> JSONResponse:
 def refusal(request: Request, error: Exception) -> errors.SaycartError:
     """Convert an exception that routes raise on purpose to our own, and log it. Re-raise any other."""
     if isinstance(error, RequestValidationError):
-        error = invalid(
-            [
-                (
-                    pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]),
-                    sentence(e["type"], e["msg"], e.get("ctx", {})),
-                )
-                for e in error.errors()[:MAX_PROBLEMS]
-            ]
-        )
+        listed = field_problems(error.errors())
+        error = invalid([(place.removeprefix("/body"), text) for place, text in listed])
     elif isinstance(error, HTTPException):
         code, detail = {
             404: ("not_found", "No such URL."),

@@ -75,12 +75,12 @@ async def received(
     spoken, key = text is None and _is_spoken(request), _idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
     with tracing.span("accept", {"saycart.shop": box.shop}):
-        async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
-            if not spoken:
-                yield key, text or await read_model(request, model, MAX_TEXT_BYTES)
-                return
-            async with _uploaded(request, box, caller, caps) as upload:
-                yield key, upload
+        await pressure.admit(box.shop, caller.backlog, caller.keys, key)
+        if not spoken:
+            yield key, text or await read_model(request, model, MAX_TEXT_BYTES)
+            return
+        async with _uploaded(request, box, caller, caps) as upload:
+            yield key, upload
 
 
 def _is_spoken(request: Request) -> bool:

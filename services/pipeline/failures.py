@@ -34,13 +34,13 @@ WAIT_S, MAX_WAIT_S = 0.2, 3.0
 FAULT = "An error in saycart; see the logs"
 
 
-def outcome_of(error: Exception, stage: Stage, *, may_retry: bool) -> Outcome | None:
+def outcome_of(error: Exception, stage: Stage, language: str, *, may_retry: bool) -> Outcome | None:
     """Log and count the error of a stage; return its outcome, or None if the stage should be retried."""
     if not isinstance(error, SaycartError):
         measures.count_problem(measures.FAULT, "internal")
         log.exception("stage.fault")
         tracing.note({"error.type": type(error).__name__})
-        return None if may_retry else exhausted(stage, "internal", FAULT)
+        return None if may_retry else exhausted(stage, "internal", FAULT, language)
     measures.count_problem(error.kind, error.code)
     tracing.note({"error.type": error.code})
     if isinstance(error, InputError):
@@ -50,14 +50,15 @@ def outcome_of(error: Exception, stage: Stage, *, may_retry: bool) -> Outcome | 
         return Outcome(Event.BROKE, error=failure, detail={"code": error.code}, refused=refused)
     log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
     if not error.retryable:
-        return ask_human(_reason(error), error.code, f"{error.whole}. {error.hint}")
-    return None if may_retry else exhausted(stage, error.code, error.detail)
+        return ask_human(_reason(error), error.code, f"{error.whole}. {error.hint}", language)
+    return None if may_retry else exhausted(stage, error.code, error.detail, language)
 
 
-def exhausted(stage: Stage, code: str, message: str) -> Outcome:
+def exhausted(stage: Stage, code: str, message: str, language: str) -> Outcome:
     """Return the outcome of an order whose attempts are used up."""
     down = stage.name == StageName.DECODE
-    return ask_human(ReviewReason.DECODER_UNAVAILABLE if down else ReviewReason.STAGE_FAILED, code, message)
+    reason = ReviewReason.DECODER_UNAVAILABLE if down else ReviewReason.STAGE_FAILED
+    return ask_human(reason, code, message, language)
 
 
 def _reason(error: SaycartError) -> ReviewReason:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from types import TracebackType
 
 import structlog
 
@@ -46,9 +45,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Not joined: a late renewal does no harm, since the version has moved on.
         self._stop.set()
 

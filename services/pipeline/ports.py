@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from schemas.decision import Policy
 from schemas.lifecycle import State
 from schemas.menu import MenuVersion
-from schemas.records.orders import OrderRecord, StoredRecording
+from schemas.records.orders import OrderRecord
 from services.decoding.ports import CartDecoder
 from services.transcription.ports import Recording, Transcriber
 
@@ -53,8 +53,8 @@ class Tools:
     """Measured share of right orders where two recognizers agree, by their `Transcript.source` and the
     first one's confidence."""
     policy: Policy
-    compact: Callable[[Recording], StoredRecording | None] = lambda _: None
-    """Store a smaller copy of the recording; None if it is small already."""
+    compact: Callable[[Recording], str | None] = lambda _: None
+    """Store a smaller copy of the recording, as FLAC, and return its key; None if it is small already."""
     drop_recording: Callable[[str], object] = lambda _: None
     """Delete a stored recording, by its key, that no order refers to."""
     times_asked_again: Callable[[OrderRecord], int] = lambda _: 2**31

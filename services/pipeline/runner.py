@@ -13,31 +13,29 @@ holds the order while the step runs. What errors mean (`failures.py`):
     the menu is new                the order is handed back as it was, and its turn comes again
     anything else                  review, with the reason; the fault is logged
     database down                  a claim is left to the sweeper; a result is kept and retried
-    the result can't be stored     released as for a fault; with the attempts used up review, and if that
-                                   can't be stored either, the order ends in `error` without the result
+    the result can't be stored     as for a fault of the stage
 """
 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Set
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import structlog
 
 from infra.observability import measures, tracing
 from schemas.errors import DecodeCancelled, MenuBeingRead, SaycartError, StaleState, StorageUnavailable
-from schemas.lifecycle import STAGES, State, advance
-from schemas.order import OrderError
+from schemas.lifecycle import State, advance
 from schemas.records.orders import OrderRecord, Outcome
-from schemas.review import ReviewReason
+from schemas.shops.access import is_page
 from services.pipeline import order_metrics
-from services.pipeline.failures import FAULT, exhausted, outcome_of, retry_while_down
+from services.pipeline.failures import exhausted, outcome_of, retry_while_down
 from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
-from services.pipeline.stages import ask_human
 from services.storage.orders.store import OrderStore
 
 log = structlog.get_logger()
@@ -46,8 +44,6 @@ log = structlog.get_logger()
 ATTEMPTS = 4
 # Seconds. Waits of up to 5, 10 and 20 outlast the restart of a language model, which takes at least five.
 BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0
-# Seconds. A lost claim costs nothing; a lost result costs a model's work (`_result_limit_s`).
-CLAIM_LIMIT_S = 2.0
 # Seconds after which an order no longer waits for its new menu.
 MENU_LIMIT_S = 600.0
 
@@ -76,17 +72,14 @@ class Runner:
             stage = FLOW[order.state]
             with _traced(order, stage):
                 order, state = self._run(stage, order)
-                tracing.note({"saycart.outcome": _outcome(stage, state)})
-        if claimed is not None:
-            self._notify_skipped(claimed)
+        if claimed is not None and is_page(claimed.source):
+            # While this one was held, the message of another order from its address may have been used up.
+            self.doorbell.ring(claimed.id, claimed.state)
         return state
 
     def _claim(self, notified_for: str, stage: Stage) -> OrderRecord | None:
         try:
-            order = retry_while_down(
-                lambda: self.orders.claim_next(stage.state, owner=self.owner, lease_s=self.lease_s),
-                CLAIM_LIMIT_S,
-            )
+            order = self.orders.claim_next(stage.state, owner=self.owner, lease_s=self.lease_s)
         except StorageUnavailable as error:
             log.warning("stage.left_to_sweeper", order_id=notified_for, stage=stage.name, error=error.detail)
             return None
@@ -95,17 +88,6 @@ class Runner:
         else:
             measures.observe_wait(stage.name, order.waited_s)
         return order
-
-    def _notify_skipped(self, order: OrderRecord) -> None:
-        """Notify for an order that couldn't be claimed while this one was held: its message is used up."""
-        try:
-            waits = self.orders.waits_for(order)
-        except StorageUnavailable as error:
-            log.warning("stage.left_to_sweeper", stage=STAGES[order.state], error=error.detail)
-            return
-        if waits is not None:
-            order_id, delay_s = waits
-            self.doorbell.ring(order_id, order.state, delay_s=delay_s)
 
     def _run(self, stage: Stage, order: OrderRecord) -> tuple[OrderRecord | None, State | None]:
         """Run one stage of a claimed order. Returns the order if its next stage is inline, and its new state,
@@ -116,82 +98,60 @@ class Runner:
                 with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
                     age_s = ((order.claimed_at or order.updated_at) - order.updated_at).total_seconds()
                     tools = replace(self.tools, called_off=beat.lost, chunked_prefill=age_s < MENU_LIMIT_S)
-                    outcome = self._act(stage, order, tools)
-                    if outcome is None:
-                        took.outcome = order_metrics.RETRY
-                        return None, order.state
-                    moved, held = self._commit(order, outcome)
-                    took.outcome = order_metrics.outcome_of(moved)
-                    return moved if held else None, moved.state
+                    moved, held = self._act(stage, order, tools)
+                took.outcome = order_metrics.RETRY if moved is order else order_metrics.outcome_of(moved)
+                return moved if held else None, moved.state
             except (StaleState, DecodeCancelled):
                 # The lease ran out or the client cancelled; the current holder decides.
                 log.warning("stage.stale_result_dropped")
                 took.outcome = order_metrics.DROPPED
-                self._charge(order)
             except StorageUnavailable as error:
                 log.error("stage.result_not_stored", error=error.detail)
                 took.outcome = order_metrics.NOT_STORED
-            except Exception as error:
-                log.exception("stage.result_refused")
-                return None, self._abandon_result(stage, order, error)
+            finally:
+                tracing.note({"saycart.outcome": took.outcome})
             return None, None
 
-    def _act(self, stage: Stage, order: OrderRecord, tools: Tools) -> Outcome | None:
-        """Return the step's outcome, or that of its error; None if the order was released to wait."""
+    def _act(self, stage: Stage, order: OrderRecord, tools: Tools) -> tuple[OrderRecord, bool]:
+        """Run the step and store its outcome, or that of its error. Returns the order, unchanged if it was
+        released for a retry, and whether it is held for an inline stage."""
         if order.attempt > self.attempts:
             # Workers died with it: counted at the claim, so that it can't go round for ever.
-            return exhausted(stage, "attempts_used_up", "Workers stopped while working on this")
+            why = "Workers stopped while working on this"
+            return self._commit(order, exhausted(stage, "attempts_used_up", why, order.language))
+        started = time.perf_counter()
         try:
-            return stage.step(order, tools)
+            outcome = stage.step(order, tools)
         except DecodeCancelled:
             raise
         except MenuBeingRead as error:
-            wait_s = error.wait_s or 0.0
-            retry_while_down(lambda: self.orders.hand_back(order, retry_in_s=wait_s), self._result_limit_s)
-            self.doorbell.ring(order.id, order.state, delay_s=wait_s)
-            return None
+            self._release(order, error.wait_s or 0.0)
+            return order, False
         except Exception as error:
-            outcome = outcome_of(error, stage, may_retry=order.attempt < self.attempts)
-            if outcome is None:
-                code = error.code if isinstance(error, SaycartError) else type(error).__name__
-                self._retry_later(order, code)
-            return outcome
-
-    def _retry_later(self, order: OrderRecord, code: str) -> None:
-        longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))
-        wait = random.uniform(0, longest)  # noqa: S311 - full jitter spreads retries, it hides no secret
-        retry_while_down(
-            lambda: self.orders.release(order, retry_in_s=wait, detail={"code": code}), self._result_limit_s
-        )
-        self.doorbell.ring(order.id, order.state, delay_s=wait)
-
-    def _abandon_result(self, stage: Stage, order: OrderRecord, error: Exception) -> State | None:
-        """Settle an order whose result can't be stored though the database is up; return its new state, None
-        if it is another worker's by now."""
+            return self._failed(stage, order, error)
+        took = {stage.name.value: time.perf_counter() - started}
         try:
-            if order.attempt < self.attempts:
-                self._retry_later(order, type(error).__name__)
-                return order.state
-            try:
-                review = ask_human(ReviewReason.STAGE_FAILED, "internal", FAULT)
-                return self.orders.commit(order, review).state
-            except (StaleState, StorageUnavailable):
-                raise
-            except Exception:
-                log.exception("stage.review_refused")
-                failure = OrderError(code="internal", message=FAULT, hint=SaycartError.hint, stage=stage.name)
-                return self.orders.abandon(order, failure)
-        except StaleState:
-            log.warning("stage.stale_result_dropped")
-            self._charge(order)
-        except StorageUnavailable as down:
-            log.error("stage.result_not_stored", error=down.detail)
-        return None
+            return self._commit(order, replace(outcome, timings=took))
+        except (StaleState, StorageUnavailable):
+            raise
+        except Exception as error:
+            return self._failed(stage, order, error)
 
-    def _charge(self, order: OrderRecord) -> None:
-        """Count dropped work, too: otherwise orders that are always cancelled in time would be free."""
-        with suppress(StorageUnavailable):  # the claim's estimate stays
-            self.orders.charge(order)
+    def _failed(self, stage: Stage, order: OrderRecord, error: Exception) -> tuple[OrderRecord, bool]:
+        """Release the order for a retry, or store the outcome of its stage's error."""
+        outcome = outcome_of(error, stage, order.language, may_retry=order.attempt < self.attempts)
+        if outcome is not None:
+            return self._commit(order, outcome)
+        longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))
+        wait_s = random.uniform(0, longest)  # noqa: S311 - full jitter spreads retries, it hides no secret
+        self._release(order, wait_s, error.code if isinstance(error, SaycartError) else type(error).__name__)
+        return order, False
+
+    def _release(self, order: OrderRecord, wait_s: float, code: str | None = None) -> None:
+        retry_while_down(
+            lambda: self.orders.release(order, retry_in_s=wait_s, code=code), self._result_limit_s
+        )
+        self.doorbell.ring(order.id, order.state, delay_s=wait_s)
 
     def _commit(self, order: OrderRecord, outcome: Outcome) -> tuple[OrderRecord, bool]:
         """Store the outcome; return the order, and whether it is held for an inline stage."""
@@ -241,10 +201,3 @@ def _traced(order: OrderRecord, stage: Stage) -> Iterator[None]:
     }
     with tracing.continued(order.traceparent), tracing.span(f"stage {stage.name}", about, kind="consumer"):
         yield
-
-
-def _outcome(stage: Stage, state: State | None) -> str:
-    """Return an attempt's outcome for traces: the order's new state, `dropped` or `retry`."""
-    if state is None:
-        return "dropped"
-    return "retry" if state is stage.state else state.value

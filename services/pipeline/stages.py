@@ -6,7 +6,6 @@ Errors pass through; the runner knows what each kind means.
 from __future__ import annotations
 
 import math
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -20,13 +19,13 @@ from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript, joined
-from schemas.wording import customer_reason
 from schemas.writable import clean
 from services.decoding.ports import CartRequest, DecodedCart
 from services.pipeline.ask_customer import ask_again
 from services.pipeline.ports import Tools
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.transcription.audio.containers import AudioContainer
 from services.transcription.ports import Recording
 from services.transcription.second import with_second
 from services.transcription.transcribe import transcribe_recording
@@ -36,6 +35,7 @@ from services.validation.inner_sizes import without_inner_sizes
 from services.validation.notes import with_left_out
 from services.validation.portions import has_nested, placed
 from services.validation.questions import with_kept_answers
+from services.validation.whole_cart import with_kept_items
 
 DOUBTED = 0.9
 """A number or name of the model's cart with a lower probability is shown to the reviewer."""
@@ -43,12 +43,10 @@ DOUBTED = 0.9
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Transcribe the recordings that are not yet. Silence in all of them goes to a human, undecoded."""
-    started = time.perf_counter()
     utterances = _all_transcribed(order, tools)
     transcript = joined([one.transcript for one in utterances if one.transcript is not None])
-    timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
     if not transcript.nothing_was_said:
-        return Outcome(Event.TRANSCRIBED, transcript=transcript, utterances=utterances, timings=timings)
+        return Outcome(Event.TRANSCRIBED, transcript=transcript, utterances=utterances)
     finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
     if again := ask_again(order, None, (finding,), tools, StageName.TRANSCRIBE):
         return replace(again, utterances=utterances)
@@ -58,7 +56,6 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
         utterances=utterances,
         findings=(finding,),
         reasons=doubts(transcript, [finding], asr_threshold=tools.policy.asr_threshold),
-        timings=timings,
     )
 
 
@@ -86,8 +83,8 @@ def _transcribed(utterance: StoredUtterance, order: OrderRecord, tools: Tools) -
             recording = Recording(file, tools.decode_audio, tools.called_off)
             transcript = _transcript(recording, order, tools)
             found: dict[str, Any] = {"transcript": transcript}
-            if smaller := tools.compact(recording):
-                found |= {"audio_key": smaller.key, "audio_format": smaller.form}
+            if flac := tools.compact(recording):
+                found |= {"audio_key": flac, "audio_format": AudioContainer.FLAC.value}
     except AudioRefused:
         if not order.utterances:
             raise
@@ -106,7 +103,6 @@ def _transcript(recording: Recording, order: OrderRecord, tools: Tools) -> Trans
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
     """Have the language model write the cart from the transcripts of one or two recognizers."""
-    started = time.perf_counter()
     transcript = transcript_of(order)
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).menu
     second = "" if transcript.agreed else transcript.second or ""
@@ -126,7 +122,6 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
         Event.DECODED,
         draft=draft,
         answer=model_answer(reading, trust),
-        timings={StageName.DECODE: time.perf_counter() - started},
         engine=DecodedBy(
             decoder=reading.engine,
             grammar=reading.grammar,
@@ -163,12 +158,12 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     """Check the draft against menu and transcript, and price it. Without a doubt the order is complete, or
     shown to its customer for confirmation; with any, it goes to review. What the customer chose before they
     said more is not asked again."""
-    started = time.perf_counter()
     transcript = transcript_of(order)
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).at(order.created_at)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    draft, answer = order.draft, order.answer or ModelAnswer()
+    draft = order.draft if order.before is None else with_kept_items(order.draft, order.before, menu.menu)
+    answer = order.answer or ModelAnswer()
     decided = decide(draft, transcript, menu, answer, tools.policy)
     if order.before is not None:
         kept = with_kept_answers(draft, order.before, decided.findings)
@@ -185,14 +180,14 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         findings=decided.findings,
         reasons=decision.reasons,
         decision=decision,
-        timings={StageName.VALIDATE: time.perf_counter() - started},
         detail={"reasons": [reason.value for reason in decision.reasons]},
     )
 
 
-def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
+def ask_human(reason: ReviewReason, code: str, message: str, language: str) -> Outcome:
     """Return the outcome of a stage that can't go on: review. Only staff see the `message`."""
-    finding = Finding.blocking(code, customer_reason(reason), detail=message)
+    sentence = sentences(language)(f"reason_{reason.value}")
+    finding = Finding.blocking(code, sentence, detail=message)
     return Outcome(
         Event.DOUBTED,
         findings=(finding,),

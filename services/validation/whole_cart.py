@@ -8,12 +8,13 @@ is a person's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from schemas import wording
 from schemas.cart import CartDraft, ItemLine, LineDraft
 from schemas.decision import ModelAnswer, Trust
 from schemas.menu import Item, Menu
-from schemas.priced_cart import Finding
+from schemas.priced_cart import Cart, Finding
 from schemas.question import Choice, Question
 from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.transcript import Transcript
@@ -117,46 +118,47 @@ def _right(draft: CartDraft, missing: dict[int | None, str], menu: Menu, max_tot
 
 
 def _offer(finding: Finding, draft: CartDraft, menu: Menu) -> str:
-    """Say why a line can't be had, and which items near it can."""
+    """Say why a line can't be had, and what near it can."""
     say, offered = sentences(menu.language), []
-    for one in _near(draft.lines[finding.line or 0], menu):
-        price = unit_price(ItemLine(kind="item", heard=one.name, sku=one.sku, quantity=1), one, menu)
+    for item, line in _near(draft.lines[finding.line or 0], menu):
+        price = unit_price(line, item, menu)
         costs = wording.least(price.amount, price.is_minimum, menu.currency, say)
-        offered.append(say("answer_price", answer=one.name, price=costs))
+        offered.append(say("answer_price", answer=item.name, price=costs))
     return f"{finding.message} {say('offered', items=say.joined(offered))}" if offered else finding.message
 
 
-def _near(line: LineDraft, menu: Menu) -> list[Item]:
-    """Return available items of the line's category, those that share the most words with its item first."""
-    item = menu.item(line.sku) if isinstance(line, ItemLine) else None
-    if item is None or item.category == UNSORTED:
+def _near(line: LineDraft, menu: Menu) -> list[tuple[Item, ItemLine]]:
+    """Return available items of the line's category that can be had as it was said, each with the line for
+    it; first those that share the most words with its item."""
+    if not isinstance(line, ItemLine) or (item := menu.item(line.sku)) is None or item.category == UNSORTED:
         return []
     words = {*item.name.split()}
     near = [one for one in menu.items if one.available and one.category == item.category]
-    return sorted(near, key=lambda one: -len(words.intersection(one.name.split())))[:MOST_OFFERED]
+    near.sort(key=lambda one: -len(words.intersection(one.name.split())))
+    lines = ((one, _with_item(line, one, menu)) for one in near)
+    return list(islice(((one, other) for one, other in lines if _as_said(other, line, menu)), MOST_OFFERED))
+
+
+def _as_said(other: ItemLine, line: ItemLine, menu: Menu) -> bool:
+    """Return True if the menu allows a line that has the size and options of `line`."""
+    if (other.size, len(other.options)) != (line.size, len(line.options)):
+        return False
+    draft = CartDraft(lines=(other,))
+    return all(found.code in OPEN_CHOICES for found in check_facts(draft, menu) if found.blocks)
 
 
 def _offers(draft: CartDraft, menu: Menu) -> list[Choice]:
-    """Return the items that an order of one line may have instead, as it was said, with the order's total."""
+    """Return what an order of one line may have instead, with the order's total."""
     if len(draft.lines) > 1:
         return []
     offers = []
-    for item in _near(draft.lines[0], menu):
-        answer = f"{INSTEAD}{item.sku}"
-        other = with_instead(draft, answer, menu)
-        if _said(other) != _said(draft) or any(
-            f.blocks and f.code not in OPEN_CHOICES for f in check_facts(other, menu)
-        ):
-            continue  # it can't have the size or an option that was said
+    for item, line in _near(draft.lines[0], menu):
+        other = draft.model_copy(update={"lines": (line,)})
         cart = price_cart(other, menu, 0, Transcript(text="", confidence=0.0), [])
         least = cart.total_is_minimum
+        answer = f"{INSTEAD}{item.sku}"
         offers.append(Choice(id=answer, text=item.name, price=cart.total, price_is_minimum=least))
     return offers
-
-
-def _said(draft: CartDraft) -> list[tuple[str | None, int]]:
-    """Return the size and the number of options of each item."""
-    return [(line.size, len(line.options)) for line in draft.lines if isinstance(line, ItemLine)]
 
 
 def with_instead(draft: CartDraft, answer: str, menu: Menu) -> CartDraft:
@@ -164,11 +166,29 @@ def with_instead(draft: CartDraft, answer: str, menu: Menu) -> CartDraft:
     line, item = draft.lines[0], menu.item(answer.removeprefix(INSTEAD))
     assert isinstance(line, ItemLine)
     assert item is not None
-    size = line.size if line.size in item.size_ids else None
+    return draft.model_copy(update={"lines": (_with_item(line, item, menu),)})
+
+
+def with_kept_items(draft: CartDraft, before: Cart, menu: Menu) -> CartDraft:
+    """Return the draft of more utterances with the earlier cart's items for words whose own can't be had."""
+    lines = tuple(_kept(line, before, menu) for line in draft.lines)
+    return draft.model_copy(update={"lines": lines})
+
+
+def _kept(line: LineDraft, before: Cart, menu: Menu) -> LineDraft:
+    if not isinstance(line, ItemLine) or (item := menu.item(line.sku)) is None or item.available:
+        return line
+    had = (menu.item(old.sku) for old in before.lines if old.sku and old.heard.text == line.heard)
+    kept = next((one for one in had if one is not None and one.available), None)
+    return line if kept is None else _with_item(line, kept, menu)
+
+
+def _with_item(line: ItemLine, item: Item, menu: Menu) -> ItemLine:
+    """Return the line with another item, without the size and options that it doesn't have."""
     groups = {group.id for group in menu.groups_of(item)}
     options = tuple(option for option in line.options if option.group in groups)
-    other = line.model_copy(update={"sku": item.sku, "size": size, "options": options})
-    return draft.model_copy(update={"lines": (other,)})
+    size = line.size if line.size in item.size_ids else None
+    return line.model_copy(update={"sku": item.sku, "size": size, "options": options})
 
 
 def _nothing(menu: Menu, why: str = "", offers: Sequence[Choice] = ()) -> Question:

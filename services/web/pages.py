@@ -46,9 +46,12 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Vary": "HX-Request, Cookie, Accept-Encoding",
 }
-# Pages that grow with the menu, and hold no text of other visitors.
-_COMPRESSED = ("customer/", "menu/", "docs/")
+# Pages that grow with the menu. Not the queue: the length would tell whether one customer's words repeat
+# another's (BREACH).
+_COMPRESSED = ("customer/", "menu/", "docs/", "review/one", "review/cart")
 _GZIP_LEVEL = 4
+POLL_HEADER = "x-saycart-poll"
+"""Marks requests that a page makes by itself."""
 
 
 @cache
@@ -91,10 +94,7 @@ def page(
     policy = _POLICY.format(nonce=f" 'nonce-{nonce}'" if nonce in text else "")
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store", **(headers or {})}
     body = text.encode()
-    # A session's token next to text of the URL's choice would leak by the length (BREACH).
-    leaks = staff is not None and staff.csrf in text and request.url.query
-    accepted = "gzip" in request.headers.get("accept-encoding", "")
-    if template.startswith(_COMPRESSED) and accepted and not leaks:
+    if template.startswith(_COMPRESSED) and "gzip" in request.headers.get("accept-encoding", ""):
         body, headers["Content-Encoding"] = gzip.compress(body, _GZIP_LEVEL), "gzip"
     return HTMLResponse(body, status_code=status, headers=_HEADERS | headers)
 
@@ -133,10 +133,9 @@ def problem_page(
     """Return an error with its hint: a whole page, or the box `#problem` for htmx."""
     problem, headers = problems.describe(request, error)
     if is_fragment(request):
-        template, headers = (
-            "parts/problem.html",
-            headers | {"HX-Retarget": "#problem", "HX-Reselect": ".notice", "HX-Reswap": "innerHTML"},
-        )
+        swap = "innerHTML" if POLL_HEADER in request.headers else "innerHTML show:window:top"
+        template = "parts/problem.html"
+        headers |= {"HX-Retarget": "#problem", "HX-Reselect": ".notice", "HX-Reswap": swap}
     return page(request, template, status=problem.status, headers=headers, problem=problem, **more)
 
 

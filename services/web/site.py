@@ -16,12 +16,12 @@ from services.api.gate.rates import count_address
 from services.api.problem_codes import TITLES
 from services.web.customers import customer, order_access
 from services.web.pages import STATIC, Shipped, page, problem_page
-from services.web.staff import account, menu_edits, menus, provider, review, sign_in, stats
+from services.web.staff import account, menu_edits, menus, provider, review, sign_in
 from services.web.staff.admin import routes as admin
 
 router = APIRouter(include_in_schema=False)
 
-PARTS = (order_access, customer, menus, menu_edits, sign_in, provider, account, admin, stats, review)
+PARTS = (order_access, customer, menus, menu_edits, sign_in, provider, account, admin, review)
 
 
 def install(app: FastAPI) -> None:

@@ -67,16 +67,16 @@ class Courier:
         retries: RetryPolicy,
         *,
         form: Callable[[Target, dict[str, Any]], dict[str, Any]] = lambda _, payload: payload,
-        traces: Callable[[list[str]], dict[str, str | None]] = lambda _: {},
+        trace_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
-        """`target`: as the endpoint store's. `form` converts a message's body for a target. `traces`: as the
-        order store's `traceparents`, called while traces are on."""
+        """`target`: as the endpoint store's. `form` converts a message's body for a target. `trace_of`
+        returns the trace context of an order, called while traces are on."""
         self._outbox = outbox
         self._post = post
         self._target = target
         self._retries = retries
         self._form = form
-        self._traces = traces
+        self._trace_of = trace_of
         self._in_flight = InFlight()
         self._pause_s = POLL_S
 
@@ -128,8 +128,9 @@ class Courier:
         # ASCII, since metadata may have lone surrogates, which UTF-8 can't encode.
         body = json.dumps(self._payload(target, message), separators=(",", ":"))
         bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
+        trace = self._trace_of(message.order_id) if tracing.on() else None
         began = time.monotonic()
-        with tracing.continued(self._trace_of(message)), tracing.span("tell shop", _about(message)):
+        with tracing.continued(trace), tracing.span("tell shop", _about(message)):
             answer = self._post(target, message.id, body)
         took_s = time.monotonic() - began
         ms = round(took_s * 1000)
@@ -157,13 +158,6 @@ class Courier:
         except Exception:
             log.exception("webhook.till_form_failed", message_id=message.id, till=target.till)
             return message.payload
-
-    def _trace_of(self, message: OutboxRow) -> str | None:
-        """Return the trace context of the message's order, None if it can't be read."""
-        try:
-            return self._traces([message.order_id]).get(message.order_id) if tracing.on() else None
-        except StorageUnavailable:
-            return None
 
     def _claimed(self) -> Iterator[OutboxRow]:
         """Claim and yield due messages, as many as each endpoint may get."""
@@ -200,7 +194,7 @@ def main() -> None:
                 container.endpoints.target,
                 retries,
                 form=partial(in_till_form, container.menus),
-                traces=container.orders.traceparents,
+                trace_of=lambda order_id: container.orders.get(order_id).traceparent,
             ).run(stopped)
 
 

@@ -29,12 +29,11 @@ from infra.sql.database import Database
 from infra.sql.prepare import prepare
 from schemas.lifecycle import StageName
 from schemas.menu import Menu
-from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
 from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, engine_child, served_at
 from services.decoding.hosts.variables import QUIET_OPENMP
 from services.settings_checks import check_addresses, check_tasks
-from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
 from services.workers.children import PART_TIMEOUT_S, api_part, as_environment, metrics_folder, part
@@ -120,9 +119,6 @@ class Stack:
         config, database = self.settings, Database(self.settings.database)
         try:
             prepare(database, at_start=config.migrate_at_start, await_s=0)
-            if not config.database_url:
-                # The home is locked, so any worker that held an order in its database is dead.
-                OrderStore(database, EVERY_SHOP).free_leases()
             self.key = _first_key(config.home, KeyStore(database))
             for menu in self._menus:
                 MenuStore(database, MAIN_SHOP).put(menu, by=_SELF)

@@ -15,13 +15,13 @@ from functools import partial
 
 import structlog
 
-from infra.observability import measures, tracing
+from infra.observability import measures
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
-from schemas.shops.retention import seconds
+from schemas.shops.settings import seconds
 from services.bootstrap import Container
 from services.recordings import read_errors
-from services.storage.privacy.retention import RetentionStore
+from services.storage.privacy.retention import STEPS, RetentionStore
 from services.workers.part import running
 
 log = structlog.get_logger()
@@ -48,12 +48,9 @@ def sweep(container: Container, idle_s: float) -> int:
             return 0
         missing = _without_message(container.orders.due(limit=MAX_DUE, idle_s=idle_s), held)
         rung = 0
-        late = missing[:MAX_RUNG]
-        traces = container.orders.traceparents(order_id for order_id, _ in late) if tracing.on() else {}
-        for order_id, state in late:
-            with tracing.continued(traces.get(order_id)):
-                if not container.doorbell.ring(order_id, state):
-                    break
+        for order_id, state in missing[:MAX_RUNG]:
+            if not container.doorbell.ring(order_id, state):
+                break
             rung += 1
         if missing:
             log.info("sweep.rang", missing=len(missing), rung=rung, held=held.total())
@@ -77,22 +74,18 @@ def apply_retention(container: Container, budget_s: float = RETENTION_S) -> bool
     Whole orders are deleted first. Each step is followed by a pause of the same length, so that others can
     write to SQLite.
     """
-    kept_by_all, until, done = container.settings.keeps, time.monotonic() + budget_s, dict[str, int]()
+    default, until, done = container.settings.keeps, time.monotonic() + budget_s, dict[str, int]()
     with container.database.try_lock("retention") as mine:
         if not mine:
             return False
         try:
             for shop in container.shops.list():
-                keeps = shop.keeps.over(kept_by_all.recordings, kept_by_all.transcripts, kept_by_all.orders)
                 store = RetentionStore(container.database, shop.id)
-                for what, step, kept in (
-                    ("orders", store.orders, seconds(keeps.orders)),
-                    ("transcripts", store.words, seconds(keeps.transcripts)),
-                    ("recordings", store.recordings, seconds(keeps.recordings)),
-                ):
+                for what in STEPS:
+                    kept = seconds(getattr(shop.keeps, what) or getattr(default, what))
                     while kept is not None:
                         began = time.monotonic()
-                        if not (count := step(kept)):
+                        if not (count := store.step(what, kept)):
                             break
                         done[what] = done.get(what, 0) + count
                         now = time.monotonic()

@@ -220,7 +220,8 @@ def test_the_pages_fit_and_are_accessible(browser: Browser, cafe: World, viewpor
     long = {**LATTE, "heard": "a large latte with " + "very " * 15}
     order = proposed(cafe, long, LATTE, text="a" * 300 + " large latte " * 20)
     with watched(browser, cafe.url, viewport=viewport) as page:
-        for address in ("/", "/nowhere", "/orders/ord_nothing", cafe.link(placed(cafe).id), "/docs"):
+        own, error = cafe.link(placed(cafe).id), "/problems/not_found"
+        for address in ("/", "/nowhere", "/orders/ord_nothing", own, "/docs", error, "/sign-in"):
             page.goto(address)
             assert_usable(page)
         page.goto(cafe.link(order.id))

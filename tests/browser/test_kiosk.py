@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from schemas.lifecycle import State
-from schemas.shops.brand import logo_url, parse_colour
+from schemas.shops.settings import logo_url, parse_colour
 from tests.browser.conftest import LONG_MENU, PHONE, assert_accessible, assert_light, assert_usable, watched
 from tests.browser.test_customer import LATTE, placed, propose, proposed
 from tests.browser.test_customer_questions import BURRITO, HORCHATAS, doubted

@@ -16,7 +16,7 @@ from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision, ReviewReason
 from schemas.shops.access import Role, of_person
 from services.shop_scope import ShopScope
-from tests.browser.conftest import PHONE, assert_accessible, assert_light, assert_usable
+from tests.browser.conftest import LONG_MENU, PHONE, assert_accessible, assert_light, assert_usable
 from tests.browser.review_desk import LATTE, SAID, Desk, take
 from tests.integration.api_world import World, running
 from tests.stand_ins import TESTER
@@ -191,8 +191,12 @@ def test_a_decision_waits_for_what_was_just_taken_off(desk: Desk, page: Page) ->
     assert desk.world.parts.orders.get(review.order_id).cart.lines[0].options == []
 
 
-def test_a_page_with_a_recording_is_light(desk: Desk, page: Page) -> None:
-    assert_light(page, f"/review/{desk.order().id}")
+def test_a_page_with_a_recording_and_a_long_menu_is_light(desk: Desk, page: Page) -> None:
+    menu, _ = desk.world.parts.menus.put(Menu.parse(LONG_MENU), by=TESTER)
+    dishes = [{"kind": "item", "heard": "a dish", "sku": f"dish-{n}", "quantity": 1} for n in range(12)]
+    review = desk.order(lines=dishes, menu=menu)
+    take(page, review.id)
+    assert_light(page, f"/review/{review.id}")
 
 
 def test_words_and_lines_are_played_by_click_and_by_keys(desk: Desk, page: Page) -> None:

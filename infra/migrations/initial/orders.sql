@@ -26,6 +26,7 @@ CREATE TABLE orders (
     attempt INTEGER NOT NULL,
     lease_owner VARCHAR,
     lease_until {time},
+    claimed_at {time},
     next_attempt_at {time},
     created_at {time} NOT NULL,
     updated_at {time} NOT NULL,
@@ -79,7 +80,7 @@ CREATE TABLE order_events (
     state VARCHAR NOT NULL,
     detail JSON NOT NULL,
     PRIMARY KEY (order_id, seq),
-    FOREIGN KEY (order_id) REFERENCES orders (id)
+    FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE CASCADE
 );
 
 CREATE TABLE reviews (
@@ -99,7 +100,7 @@ CREATE TABLE reviews (
     created_at {time} NOT NULL,
     PRIMARY KEY (id),
     FOREIGN KEY (shop_id) REFERENCES shops (id),
-    FOREIGN KEY (order_id) REFERENCES orders (id)
+    FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE CASCADE
 );
 
 CREATE UNIQUE INDEX ix_reviews_order ON reviews (order_id);
@@ -114,12 +115,12 @@ CREATE TABLE review_records (
     at {time} NOT NULL,
     actor VARCHAR NOT NULL,
     action VARCHAR NOT NULL,
+    decision VARCHAR,
     before JSON,
     after JSON,
     reason VARCHAR,
-    detail JSON NOT NULL,
     PRIMARY KEY (id),
-    FOREIGN KEY (review_id) REFERENCES reviews (id)
+    FOREIGN KEY (review_id) REFERENCES reviews (id) ON DELETE CASCADE
 );
 
 CREATE INDEX ix_review_records_decided ON review_records (at) WHERE action = 'decided';
@@ -135,7 +136,7 @@ CREATE TABLE idempotency (
     created_at {time} NOT NULL,
     PRIMARY KEY (shop_id, client, key),
     FOREIGN KEY (shop_id) REFERENCES shops (id),
-    FOREIGN KEY (order_id) REFERENCES orders (id)
+    FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE CASCADE
 );
 
 CREATE INDEX ix_idempotency_age ON idempotency (created_at);
@@ -157,7 +158,7 @@ CREATE TABLE outbox (
     due_at {time},
     endpoint_id VARCHAR NOT NULL,
     PRIMARY KEY (id),
-    FOREIGN KEY (order_id) REFERENCES orders (id)
+    FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE CASCADE
 );
 
 CREATE INDEX ix_outbox_dead ON outbox (created_at, id) WHERE dead_at IS NOT NULL;

@@ -96,7 +96,6 @@ CREATE TABLE staff_oidc (
     issuer VARCHAR NOT NULL,
     subject VARCHAR,
     email VARCHAR,
-    bound_at {time},
     PRIMARY KEY (staff_id),
     FOREIGN KEY (staff_id) REFERENCES staff (id)
 );
@@ -164,5 +163,3 @@ CREATE TABLE audit_log (
 );
 
 CREATE INDEX ix_audit_log_at ON audit_log (at);
-
-CREATE INDEX ix_audit_log_object ON audit_log (object_type, object_id);

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
 from schemas.field_problems import field_problems
-from schemas.shape import BODY, Rule, faults
+from schemas.shape import faults
 from services.api.problems import RequestRefused, invalid
 
 MAX_JSON_BYTES = 1_000_000
@@ -39,18 +39,18 @@ def declared_length(request: Request) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def parse_json(data: bytes | str, rule: Rule = BODY, root: str = "") -> Any:
-    """Parse JSON (RFC 8259) that keeps to `rule` (`schemas/shape.py`).
+def parse_json(data: bytes | str, root: str = "", max_bytes: int | None = None) -> Any:
+    """Parse JSON (RFC 8259) that keeps to the limits of `schemas/shape.py`.
 
     Raises:
         ValueError: it is not JSON; the message is for the caller.
-        RequestRefused: it breaks the rule: 422 with pointers, each prefixed with `root`.
+        RequestRefused: it is over a limit: 422 with pointers, each prefixed with `root`.
     """
     try:
         document = from_json(data, allow_inf_nan=False)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
-    if problems := faults(document, rule, root):
+    if problems := faults(document, root, max_bytes):
         raise invalid(problems)
     return document
 
@@ -103,7 +103,7 @@ def validated(model: type[Model], document: Any, root: str = "") -> Model:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise invalid([(root + place, text) for place, text in field_problems(error)]) from None
+        raise invalid([(root + place, text) for place, text in field_problems(error.errors())]) from None
 
 
 def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:

@@ -31,10 +31,10 @@ class Limit(NamedTuple):
 LIMITS = {limit.name: limit for limit in (
     # Requests and bytes, by `rates.py`: 429 too_many_requests.
     Limit("key", "key_requests_per_minute", MINUTE_S, "This key, or person, sent too many requests"),
-    Limit("shop", "shop_requests_per_minute", MINUTE_S, "The keys of this shop sent too many requests"),
+    Limit("shop", "key_requests_per_minute", MINUTE_S, "The keys of this shop sent too many requests", 5.0),
     Limit("address", "address_requests_per_minute", MINUTE_S,
           "Too many requests came from this address without a valid key"),
-    Limit("order", "order_requests_per_minute", MINUTE_S, "Too many requests were made about this order"),
+    Limit("order", "address_requests_per_minute", MINUTE_S, "Too many requests were made about this order"),
     Limit("menus", "shop_menus_per_hour", HOUR_S, "The menus of this shop were changed too often"),
     Limit("address_upload", "max_upload_bytes", MINUTE_S,
           "Too many bytes of recordings came from this address", 2.0),

@@ -135,15 +135,13 @@ class Own:
     def _is_own(self, page: str, scope: Scope, headers: Headers) -> bool:
         try:
             origin = Origin.parse(page)
-            host, port = authority(headers["host"])
+            # A proxy that isn't configured may have terminated TLS, so the page's scheme decides.
+            ours = Origin.parse(f"{origin.scheme}://{headers['host']}")
         except (ValueError, KeyError):
             return False
-        if origin == self.public:
-            return True
         if self.is_https(scope) and origin.scheme == "http":
             return False  # anyone on the network could have changed that page
-        # A proxy that isn't configured may have terminated TLS, so the page's scheme decides.
-        return (origin.host, origin.port) == (host, _PORTS[origin.scheme] if port is None else port)
+        return origin in (ours, self.public)
 
 
 def is_https(request: HTTPConnection) -> bool:

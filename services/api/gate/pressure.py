@@ -1,4 +1,4 @@
-"""Admission of orders: refuse them while too many wait; one request at a time for an idempotency key.
+"""Admission of orders: refuse them while too many wait.
 
 All checks come before the body is read. Counts are read from the database at most every `FRESH_S`, plus the
 orders admitted since. With several API processes a burst can exceed a limit by what they admit in that time;
@@ -11,15 +11,12 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import NoReturn
 
 import anyio
 import structlog
 from starlette.concurrency import run_in_threadpool
 
-from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooManyOrders
+from schemas.errors import Overloaded, TooManyOrders
 from schemas.shops.access import PAGE, source_of
 from services.api.gate.limits import amounts, refusal_counter
 from services.bootstrap import Container
@@ -35,8 +32,6 @@ MAX_WAIT_S = 600
 SECONDS_WAIT_S = 60
 _Counted = tuple[str, str, str]  # name of the limit, shop, whose
 _ALL: _Counted = ("all", "", "")
-# Seconds to wait for the first request with the same idempotency key.
-IN_FLIGHT_S = 1
 
 
 def wait_s(load: Load) -> int:
@@ -58,62 +53,41 @@ class Pressure:
         self._waiting: Counter[_Counted] = Counter()
         self._looked_at = -math.inf
         self._looking = anyio.Lock()
-        self._keys: set[tuple[str, str, str]] = set()
-        codes = [error.code for error in (TooManyOrders, Overloaded, IdempotencyInFlight)]
+        codes = [error.code for error in (TooManyOrders, Overloaded)]
         description = "orders refused before reading their body"
         self.refused = refusal_counter("orders_refused", description, "code", codes)
 
-    @asynccontextmanager
-    async def admitted(self, shop: str, client: str, keys: str, key: str | None) -> AsyncIterator[None]:
-        """Admit an order of `client` for the block; `keys` is the namespace of its idempotency key.
+    async def admit(self, shop: str, client: str, keys: str, key: str | None) -> None:
+        """Admit an order of `client`; `keys` is the namespace of its idempotency key.
 
         A repeat of an accepted key is always admitted: it adds no order, and its client must learn that.
 
         Raises:
-            IdempotencyInFlight: another request of this process has the key.
             TooManyOrders, Overloaded: too many orders of the client, of its shop, or in all.
             StorageUnavailable: the database is not responding.
         """
-        held = (shop, keys, key) if key else None
-        if held in self._keys:
-            in_flight = "The first request with this Idempotency-Key is still running."
-            self._refuse(IdempotencyInFlight(in_flight, wait_s=IN_FLIGHT_S))
-        if held:
-            self._keys.add(held)
-        try:
-            await self._admit((shop, client), keys, key)
-            yield
-        finally:
-            if held:
-                self._keys.discard(held)
-
-    async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
-        if not any(self._amounts[name] for name, _, _ in (*_counted(*client), *_working(*client))):
+        limits, work = _counted(shop, client), _working(shop, client)
+        if not any(self._amounts[name] for name, _, _ in (*limits, *work)):
             return
         await self._look()
-        refusal = self._refusal(client)
+        refusal = self._refusal(limits, work)
         if refusal is None:
-            self._waiting.update(_counted(*client))
+            self._waiting.update(limits)
             return
-        if key:
-            known: bool = await run_in_threadpool(self._box.load.knows_key, client[0], keys, key)
-            if known:
-                return
-        self._refuse(refusal)
+        known: bool = key is not None and await run_in_threadpool(self._box.load.knows_key, shop, keys, key)
+        if not known:
+            self.refused.labels(refusal.code).inc()
+            raise refusal
 
-    def _refuse(self, refusal: SaycartError) -> NoReturn:
-        self.refused.labels(refusal.code).inc()
-        raise refusal
-
-    def _refusal(self, client: tuple[str, str]) -> TooManyOrders | Overloaded | None:
-        for counted in _counted(*client):
+    def _refusal(self, limits: list[_Counted], work: list[_Counted]) -> TooManyOrders | Overloaded | None:
+        for counted in limits:
             limit, waiting = self._amounts[counted[0]], self._waiting[counted]
             if limit and waiting >= limit:
                 if counted == _ALL:
                     return Overloaded(f"{waiting} orders are already waiting", wait_s(self._load))
                 detail = f"{waiting} orders from this client are already waiting"
                 return TooManyOrders(detail, wait_s(self._load))
-        for name, shop, source in _working(*client):
+        for name, shop, source in work:
             limit, seconds = self._amounts[name], self._load.seconds.get((shop, source), 0.0)
             if name == "shop_seconds":  # the tills' share, which accepted orders of pages can't use up
                 seconds -= max(0.0, self._load.seconds.get((shop, PAGE), 0.0) - self._amounts["page_seconds"])

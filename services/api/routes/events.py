@@ -22,7 +22,6 @@ from services.api.gate.access import ReadsOrders
 from services.api.problems import invalid
 from services.api.waiting.watch import Waiting
 from services.shop_scope import ShopScope
-from services.storage.orders.watched import Happened
 
 log = structlog.get_logger(__name__)
 
@@ -68,21 +67,24 @@ async def stream(request: Request, box: ShopScope, order_id: str, last_event_id:
     if not first.events and order.state in TERMINAL:
         return Response(status_code=204)
     return EventSourceResponse(
-        _follow(waiting, box, order_id, after, first),
+        _follow(waiting, box, order_id, after),
         ping=PING_S,
         shutdown_grace_period=GRACE_S,
     )
 
 
 async def _follow(
-    waiting: Waiting, box: ShopScope, order_id: str, after: int, first: Happened
+    waiting: Waiting, box: ShopScope, order_id: str, after: int
 ) -> AsyncIterator[ServerSentEvent]:
-    """Yield events until the order ends or the server stops. `first` may be out of date by now, so the new
-    watch starts with another query."""
-    pending = first.events
+    """Yield events until the order ends or the server stops."""
     with waiting.on(box.shop, order_id) as watch:
-        while True:
-            for stored in pending:
+        while await watch.changed():
+            try:
+                happened = await watch.happened(after)
+            except SaycartError as error:
+                log.warning("events.cut", order_id=order_id, code=error.code)
+                return
+            for stored in happened.events:
                 after = stored.seq
                 shown = present.event(stored, for_customer=box.access.order is not None)
                 yield ServerSentEvent(
@@ -90,10 +92,3 @@ async def _follow(
                 )
                 if stored.state in TERMINAL:
                     return
-            if not await watch.changed():
-                return
-            try:
-                pending = (await watch.happened(after)).events
-            except SaycartError as error:
-                log.warning("events.cut", order_id=order_id, code=error.code)
-                return

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from itsdangerous import BadData, URLSafeTimedSerializer
 from pydantic import BaseModel, Field
 
-from schemas.moment import Moment
+from schemas.described import Moment
 from schemas.shops.access import Access, Scope
 from services.api.deps import container, own_address
 from services.api.gate.access import WritesOrders

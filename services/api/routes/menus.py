@@ -1,4 +1,4 @@
-"""`/v1/menus`: import and export. Each import adds an immutable version."""
+"""`/v1/menus`: import and export, each import an immutable version; and the schema that carts follow."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import structlog
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from schemas.cart import PUBLISHED, SCHEMA_VERSION
 from schemas.errors import InvalidMenu
 from schemas.menu import Menu, MenuVersion
 from services.api import present
@@ -18,7 +19,7 @@ from services.shop_scope import ShopScope
 
 log = structlog.get_logger(__name__)
 
-router = APIRouter(prefix="/v1/menus", tags=["menus"])
+router = APIRouter(prefix="/v1", tags=["menus"])
 
 _EXAMPLE = {
     "id": "corner-cafe",
@@ -31,13 +32,13 @@ _EXAMPLE = {
 Document = Annotated[Any, Depends(document)]
 
 
-@router.get("", response_model=present.MenuList)
+@router.get("/menus", response_model=present.MenuList)
 def list_menus(box: ReadsMenus) -> present.MenuList:
     """List the menus. Each one's newest version without the items, by id."""
     return present.MenuList(menus=[present.menu_summary(header) for header in box.menus.headers()])
 
 
-@router.get("/{menu_id}", response_model=Menu, responses={304: {"description": "unchanged"}})
+@router.get("/menus/{menu_id}", response_model=Menu, responses={304: {"description": "unchanged"}})
 def get_menu(
     menu_id: str,
     request: Request,
@@ -53,7 +54,7 @@ def get_menu(
 
 
 @router.put(
-    "/{menu_id}",
+    "/menus/{menu_id}",
     response_model=present.MenuSummary,
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
     openapi_extra=takes(Menu, _EXAMPLE),
@@ -73,6 +74,22 @@ def put_menu(menu_id: str, box: ImportsMenus, sent: Document) -> Response:
         status_code=201 if created else 200,
         headers=_headers(stored) | {"Location": f"/v1/menus/{menu.id}?version={stored.version}"},
     )
+
+
+@router.get(
+    "/schema/cart.json",
+    response_class=Response,
+    responses={
+        200: {"content": {"application/schema+json": {}}, "description": "JSON Schema, with its `version`"},
+        304: {"description": "unchanged"},
+    },
+)
+def get_cart_schema(request: Request, _box: ReadsMenus) -> Response:
+    """Get the cart's JSON Schema. The decoding mask is generated from it."""
+    headers = {"ETag": f'"{SCHEMA_VERSION}"', "Cache-Control": "no-cache"}
+    if matches(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return JSONResponse(PUBLISHED, media_type="application/schema+json", headers=headers)
 
 
 def publish(

@@ -1,4 +1,4 @@
-"""`/v1/orders`: create, add to, read (with long poll), list, answer, confirm, cancel, take."""
+"""`/v1/orders`: create, add to, read (with long poll), list, answer, confirm, cancel, take, erase."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from schemas.errors import Conflict, IdempotencyInFlight, IdempotencyMismatch, StaleState
+from schemas.errors import Conflict, IdempotencyMismatch, StaleState
 from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
 from schemas.order import CONFIRM, Confirmation, Order, OrderPage, TextOrder, TextUtterance
 from schemas.question import CustomerAnswer
@@ -19,10 +19,10 @@ from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
 from services.api import present
 from services.api.deps import Cursor, Limit, disconnected, matches
-from services.api.gate.access import ReadsOrders, WritesOrders
+from services.api.gate.access import Administers, ReadsOrders, WritesOrders
 from services.api.gate.bodies import body, ref
 from services.api.intake import accept, accept_utterance
-from services.api.problems import CONFLICT, RETRY_AFTER, conflict, invalid
+from services.api.problems import CONFLICT, conflict, invalid
 from services.api.receiving import Accepted, by_key
 from services.api.waiting.bell import Bell
 from services.api.waiting.watch import Waiting
@@ -61,8 +61,7 @@ def _spoken_or(text: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
         "name": "Idempotency-Key",
         "in": "header",
         "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
-        "description": "the same key and body return the first request's order; 409 while that request "
-        "is running",
+        "description": "the same key and body return the first request's order",
     }
     content = {"multipart/form-data": {"schema": spoken}, "application/json": {"schema": ref(text)}}
     return {"parameters": [key], "requestBody": {"required": True, "content": content}}
@@ -101,10 +100,6 @@ def shown(
 
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    409: {
-        "description": "the first request with this Idempotency-Key is still running",
-        "headers": RETRY_AFTER,
-    },
     429: {"description": "too many of this client's orders are waiting"},
     503: {"description": "too many orders are waiting, or they can't be stored right now"},
     507: {"description": "the disk is full"},
@@ -123,15 +118,12 @@ async def create_order(request: Request, box: WritesOrders) -> Response:
     return await _followed(request, box, await accept(request, box, by_key(box)))
 
 
-_MORE = _REFUSALS | {409: {"description": "the order is closed, or the key's first request is still running"}}
-
-
 @router.post(
     "/{order_id}/utterances",
     status_code=202,
     response_model=Order,
     openapi_extra=_spoken_or(TextUtterance, {}),
-    responses=_MORE,
+    responses=_REFUSALS | CONFLICT,
 )
 async def add_utterance(order_id: str, request: Request, box: WritesOrders) -> Response:
     """Add an utterance to an order. The cart is decoded again from all utterances, `changed` lists the
@@ -139,7 +131,7 @@ async def add_utterance(order_id: str, request: Request, box: WritesOrders) -> R
     has 10 utterances."""
     try:
         accepted = await accept_utterance(request, box, order_id, by_key(box))
-    except (IdempotencyInFlight, IdempotencyMismatch):
+    except IdempotencyMismatch:
         raise
     except Conflict as error:
         now = await run_in_threadpool(read, box, order_id)
@@ -239,6 +231,13 @@ def cancel_order(order_id: str, box: WritesOrders) -> Response:
 def take_order(order_id: str, box: WritesOrders) -> Response:
     """Take an order. The shop starts making it, so it can't be cancelled any more. Idempotent."""
     return _changed(box, order_id, lambda: box.orders.take(order_id))
+
+
+@router.delete("/{order_id}/data", response_model=Order, responses=CONFLICT)
+def erase_order(order_id: str, box: Administers) -> Response:
+    """Erase an order's data. Deletes recording, words and metadata; the priced lines stay. Idempotent. 409
+    while the order is in progress or waits for a person."""
+    return _changed(box, order_id, lambda: box.erase_order(order_id))
 
 
 def _changed(box: ShopScope, order_id: str, change: Callable[[], object]) -> Response:

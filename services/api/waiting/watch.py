@@ -30,21 +30,18 @@ PAUSE_SHARE = 0.03
 """Between those bounds, the pause is this share of the time since a client came or an order changed."""
 PAUSE_FACTOR = 3
 """After a query, a pause of this many times its duration: milliseconds for a thousand orders."""
-FRESH_S = 4.0
-"""Seconds for which the result of a query counts as current."""
 READERS = 4
 """Threads that read orders; the server's threads are for other calls."""
 
 
 @dataclass(eq=False)
 class _Order:
-    """One order that clients wait for. `newest` is its latest known version, checked at `checked_at`;
-    `change` is done when that changes."""
+    """One order that clients wait for. `newest` is its latest known version; `change` is done when that
+    changes."""
 
     change: asyncio.Future[None]
     watchers: int = 0
     newest: Versions = UNSEEN
-    checked_at: float = -math.inf
 
     def wake(self) -> None:
         done, self.change = self.change, asyncio.get_running_loop().create_future()
@@ -93,17 +90,11 @@ class Watch:
             await asyncio.wait(awaited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         return False
 
-    @property
-    def is_fresh(self) -> bool:
-        """Return True if the last look is known to be current; otherwise the database is not responding."""
-        return time.monotonic() - self._order.checked_at < FRESH_S
-
     async def _read(self, read: Callable[..., Read | None], *arguments: object) -> Read:
         result = await to_thread.run_sync(read, self._id, *arguments, limiter=self._waiting.readers)
         if result is None:
             raise NotFound(f"No order {self._id}")
         self._seen = result.versions
-        self._order.checked_at = time.monotonic()
         self._order.saw(result.versions)
         return result
 
@@ -174,7 +165,7 @@ class Waiting:
                     look = await watch.look()
                     if done(look):
                         return look
-                return look if watch.is_fresh else await watch.look()
+                return look
             finally:
                 disconnect.cancel()
 
@@ -199,10 +190,9 @@ class Waiting:
             took_s = time.monotonic() - began
             if newer:
                 self._active_at = began
-            for order_id in known:
+            for order_id, versions in newer.items():
                 if order := self._orders.get(order_id):
-                    order.checked_at = began
-                    order.saw(newer.get(order_id, order.newest))
+                    order.saw(versions)
 
     def _pause_s(self) -> float | None:
         """Return the seconds until the next query, unless a client arrives; None while no client waits."""

@@ -13,18 +13,19 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.errors import StaleState
-from schemas.lifecycle import Event, State, advance
-from schemas.records.orders import OrderRecord
+from schemas.lifecycle import State, advance
+from schemas.records.orders import OrderRecord, Outcome
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import order_of, without_recordings
+from services.storage.base.mapping import columns_of, order_of, without_recordings
 from services.storage.base.table_base import Base
 from services.storage.base.tables import EventRow, OrderRow, OutboxRow, ReviewRow
 from services.storage.outbox.messages import add_messages
 
-Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
+Row = TypeVar("Row", OrderRow, OutboxRow)
 
-# Columns of an order that no worker holds, before the first attempt of a stage.
-IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, "next_attempt_at": None}
+# Columns of an order that no worker holds; and before the first attempt of a stage.
+FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None, "claimed_at": None}
+IDLE = FREE | {"attempt": 0, "next_attempt_at": None}
 
 
 @contextmanager
@@ -58,32 +59,23 @@ def insert_into(session: Session, table: type[Base]) -> postgresql.Insert | sqli
     return sqlite.insert(table) if is_sqlite else postgresql.insert(table)
 
 
-def move(
-    session: Session,
-    now: datetime,
-    order: OrderRecord,
-    event: Event,
-    columns: dict[str, Any] | None = None,
-    detail: dict[str, Any] | None = None,
-    *,
-    refused: bool = False,
-) -> OrderRecord:
+def move(session: Session, now: datetime, order: OrderRecord, outcome: Outcome, **more: Any) -> OrderRecord:
     """Advance an order: state, columns and history, a new review, and messages to the shop's endpoints.
 
-    A cancelled order, or one whose recordings are `refused`, no longer refers to them; the caller or the
-    sweeper deletes the files. Unless `columns` say otherwise the lease is released, and the next stage
+    A cancelled order, or one whose recordings are refused, no longer refers to them; the caller or the
+    sweeper deletes the files. Unless `more` columns say otherwise the lease is released, and the next stage
     starts at attempt 0.
 
     Raises:
         StaleState: the order can't move so, or has changed since it was read.
     """
-    state = advance(order.state, event)
-    columns = columns or {}
-    if refused or state is State.CANCELLED:
+    state = advance(order.state, outcome.event)
+    columns = columns_of(order, outcome) | more
+    if outcome.refused or state is State.CANCELLED:
         utterances = columns.get("utterances") or order.utterances
-        columns = {**columns, "audio_key": None, "utterances": without_recordings(utterances)}
+        columns |= {"audio_key": None, "utterances": without_recordings(utterances)}
     row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
-    record_event(session, row, event.value, now, detail)
+    record_event(session, row, outcome.event.value, now, outcome.detail)
     if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)
     moved = order_of(row)
@@ -102,13 +94,9 @@ def swap_order(session: Session, order: OrderRecord, columns: dict[str, Any]) ->
     return row
 
 
-def record_event(
-    session: Session, row: OrderRow, kind: str, now: datetime, detail: dict[str, Any] | None
-) -> None:
+def record_event(session: Session, row: OrderRow, kind: str, now: datetime, detail: dict[str, Any]) -> None:
     """Append to the history, numbered by the version that the order has just reached."""
-    session.add(
-        EventRow(order_id=row.id, seq=row.version, at=now, type=kind, state=row.state, detail=detail or {})
-    )
+    session.add(EventRow(order_id=row.id, seq=row.version, at=now, type=kind, state=row.state, detail=detail))
 
 
 def withdraw_review(session: Session, order_id: str) -> None:

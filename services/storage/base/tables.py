@@ -79,21 +79,22 @@ class OrderRow(Base):
     audio_key: Mapped[str | None]
     audio_format: Mapped[str | None]
     transcript: Mapped[Transcript | None]
-    utterances: Mapped[tuple[StoredUtterance, ...]]
+    utterances: Mapped[tuple[StoredUtterance, ...]] = mapped_column(default=())
     draft: Mapped[CartDraft | None]
     cart: Mapped[Cart | None]
     before: Mapped[Cart | None]
-    findings: Mapped[tuple[Finding, ...]]
-    reasons: Mapped[tuple[ReviewReason, ...]]
+    findings: Mapped[tuple[Finding, ...]] = mapped_column(default=())
+    reasons: Mapped[tuple[ReviewReason, ...]] = mapped_column(default=())
     answer: Mapped[ModelAnswer | None]
     decision: Mapped[Decision | None]
     error: Mapped[OrderError | None]
     metadata_: Mapped[Document | None] = mapped_column("metadata")
-    timings: Mapped[Document]
-    engine: Mapped[DecodedBy | None] = mapped_column(nullable=False)
-    attempt: Mapped[int]
+    timings: Mapped[Document] = mapped_column(default=dict)
+    engine: Mapped[DecodedBy | None] = mapped_column(nullable=False, default=DecodedBy)
+    attempt: Mapped[int] = mapped_column(default=0)
     lease_owner: Mapped[str | None]
     lease_until: Mapped[datetime | None]
+    claimed_at: Mapped[datetime | None]
     next_attempt_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -124,7 +125,7 @@ class TurnRow(Base):
 class EventRow(Base):
     __tablename__ = "order_events"
 
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id", ondelete="CASCADE"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     at: Mapped[datetime]
     type: Mapped[str]
@@ -137,7 +138,7 @@ class ReviewRow(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     shop_id: Mapped[str] = shop()
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id", ondelete="CASCADE"))
     status: Mapped[str]
     reasons: Mapped[tuple[ReviewReason, ...]]
     version: Mapped[int]
@@ -157,14 +158,14 @@ class ReviewRecordRow(Base):
     __tablename__ = "review_records"
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    review_id: Mapped[str] = mapped_column(ForeignKey("reviews.id"))
+    review_id: Mapped[str] = mapped_column(ForeignKey("reviews.id", ondelete="CASCADE"))
     at: Mapped[datetime]
     actor: Mapped[str]
     action: Mapped[str]
+    decision: Mapped[str | None]
     before: Mapped[Cart | None]
     after: Mapped[Cart | None]
     reason: Mapped[str | None]
-    detail: Mapped[Document]
 
 
 class IdempotencyRow(Base):
@@ -174,7 +175,7 @@ class IdempotencyRow(Base):
     client: Mapped[str] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
     body_hash: Mapped[str]
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id", ondelete="CASCADE"))
     created_at: Mapped[datetime]
 
 
@@ -205,12 +206,12 @@ class OutboxRow(Base):
     __tablename__ = "outbox"
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id", ondelete="CASCADE"))
     seq: Mapped[int]
     type: Mapped[str]
     payload: Mapped[Document]
-    version: Mapped[int]
-    attempt: Mapped[int]
+    version: Mapped[int] = mapped_column(default=1)
+    attempt: Mapped[int] = mapped_column(default=0)
     last_error: Mapped[str | None]
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]

@@ -93,7 +93,6 @@ class StaffOidcRow(Base):
     issuer: Mapped[str]
     subject: Mapped[str | None]
     email: Mapped[str | None]
-    bound_at: Mapped[datetime | None]
 
 
 class ApiKeyRow(Base):

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from infra.sql.database import Database
 from schemas.errors import IdempotencyMismatch, StorageUnavailable
 from schemas.lifecycle import Event, State, advance
-from schemas.order import DecodedBy
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord
 from schemas.shops.access import source_of
 from services.storage.base.changes import insert_into
@@ -30,12 +30,6 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
         shop_id=shop,
         state=path[-1][1].value,
         version=len(path),
-        utterances=(),
-        findings=(),
-        reasons=(),
-        timings={},
-        engine=DecodedBy(),
-        attempt=0,
         created_at=now,
         updated_at=now,
         source=source_of(new.client),
@@ -71,16 +65,18 @@ def insert_key(
         raise KeyTaken(idempotency)
 
 
-def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderRecord:
-    """Return the order that was stored under a key.
+def first_order(database: Database, taken: KeyTaken, shop: str) -> OrderRecord:
+    """Return the order that has a key.
 
     Raises:
         IdempotencyMismatch: it came with another body.
         StorageUnavailable: the key has just expired.
     """
-    stored = session.get(IdempotencyRow, (shop, idempotency.client, idempotency.key))
-    if stored is None:
-        raise StorageUnavailable("This Idempotency-Key is being released")
-    if stored.body_hash != idempotency.body_hash:
-        raise IdempotencyMismatch("This Idempotency-Key was used with another body")
-    return order_of(session.get_one(OrderRow, stored.order_id))
+    given = taken.idempotency
+    with database.read() as session:
+        stored = session.get(IdempotencyRow, (shop, given.client, given.key))
+        if stored is None:
+            raise StorageUnavailable("This Idempotency-Key is being released")
+        if stored.body_hash != given.body_hash:
+            raise IdempotencyMismatch("This Idempotency-Key was used with another body")
+        return order_of(session.get_one(OrderRow, stored.order_id))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, not_, select, text
+from sqlalchemy import ColumnElement, and_, func, not_, select, text
 from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
 from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
 from schemas.order import SAY_IT_AGAIN
-from schemas.records.orders import OrderRecord, StoredUtterance
+from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
 from schemas.review import ReviewReason
 from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.mapping import order_of
@@ -49,7 +49,7 @@ class Replays(OfShop):
             columns = CLEARED
             if event is Event.REPLAYED_FROM_AUDIO:
                 columns = CLEARED | {"transcript": None, "utterances": _untranscribed(order)}
-            return move(session, now, order, event, columns)
+            return move(session, now, order, Outcome(event), **columns)
 
     def failed(self, since_s: float | None = None) -> list[str]:
         """List orders in their error state, all or those of the last `since_s` seconds; oldest first."""
@@ -71,15 +71,15 @@ class Replays(OfShop):
     def times_asked_again(self, order: OrderRecord) -> int:
         """Count how often the order's client was asked to repeat an order in the last hour."""
         client = select(OrderRow.client).where(OrderRow.id == order.id).scalar_subquery()
-        query = select(OrderRow.error).where(
+        query = select(func.count()).where(
+            OrderRow.error["code"].as_string() == SAY_IT_AGAIN,
             OrderRow.state == State.FAILED.value,
             OrderRow.updated_at >= self._database.clock(3600),
             OrderRow.shop_id == order.shop,
             OrderRow.client == client,
         )
         with self._database.read() as session:
-            errors = session.scalars(query)
-            return sum(error is not None and error.code == SAY_IT_AGAIN for error in errors)
+            return session.scalar(query) or 0
 
 
 def _untranscribed(order: OrderRecord) -> tuple[StoredUtterance, ...]:
@@ -90,19 +90,12 @@ def _untranscribed(order: OrderRecord) -> tuple[StoredUtterance, ...]:
 
 def _where_to(order: OrderRecord) -> Event:
     """Return the event by which the order is replayed; raises Conflict if no input is left."""
-    if order.erased_at is not None:
-        raise Conflict(
-            f"The transcript of order {order.id} was erased", hint="Ask the customer to order again."
-        )
     if order.transcript is not None and order.transcript.text.strip():
         return Event.REPLAYED
     if order.audio_key is not None:
         return Event.REPLAYED_FROM_AUDIO
-    if order.spoken:
-        raise Conflict(
-            f"The recording of order {order.id} was refused and deleted",
-            hint="Ask the customer to order again.",
-        )
+    if order.spoken or order.erased_at is not None:
+        raise Conflict(f"Order {order.id} has no words left", hint="Ask the customer to order again.")
     return Event.REPLAYED
 
 

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict, InputError
 from schemas.lifecycle import STATUS, TERMINAL, Event, State
@@ -22,7 +21,7 @@ from schemas.records.orders import (
 from schemas.shops.access import EVERY_SHOP
 from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.ids import new_id, page_of, paged
-from services.storage.base.mapping import columns_of, event_of, order_of
+from services.storage.base.mapping import event_of, order_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders import turns
@@ -52,11 +51,7 @@ class OrderStore(Claims, Replays):
                 insert_key(session, now, idempotency, self._shop, order.id)
                 return order, True
         except KeyTaken as taken:
-            return self._first(taken), False
-
-    def _first(self, taken: KeyTaken) -> OrderRecord:
-        with self._database.read() as session:
-            return first_order(session, taken.idempotency, self._shop)
+            return first_order(self._database, taken, self._shop), False
 
     def get(self, order_id: str) -> OrderRecord:
         """Return an order."""
@@ -76,9 +71,11 @@ class OrderStore(Claims, Replays):
         if status is not None and not states:
             known = ", ".join(dict.fromkeys(STATUS.values()))
             raise InputError(f"No status {status!r}", hint=f"One of {known}.")
+        if State.UNKNOWN in states:
+            query = query.where(OrderRow.state.not_in(State))
+        elif states:
+            query = query.where(OrderRow.state.in_(states))
         with self._database.read() as session:
-            if states:
-                query = query.where(OrderRow.state.in_(_named(session, states)))
             return page_of([order_of(row) for row in session.scalars(query)], limit)
 
     def counts(self) -> dict[State, int]:
@@ -99,12 +96,11 @@ class OrderStore(Claims, Replays):
             StaleState: the order changed since it was claimed, or can't move so.
         """
         with writing(self._database) as (session, now):
-            columns = columns_of(order, outcome)
+            held: dict[str, Any] = {}
             if hold_s is not None:
                 until = now + timedelta(seconds=hold_s)
-                columns |= {"attempt": 1, "lease_owner": order.lease_owner, "lease_until": until}
-            refused = outcome.refused
-            moved = move(session, now, order, outcome.event, columns, outcome.detail, refused=refused)
+                held = {"attempt": 1, "lease_owner": order.lease_owner, "lease_until": until}
+            moved = move(session, now, order, outcome, **held)
             turns.end(session, now, order)
             return moved
 
@@ -122,7 +118,8 @@ class OrderStore(Claims, Replays):
             if _is_final(order, now, completed_s):
                 ended = "taken by the shop" if order.taken_at else f"already {STATUS[order.state]}"
                 raise Conflict(f"The order is {ended}", title="The order can't be cancelled any more")
-            cancelled = move(session, now, order, Event.CANCELLED)
+            cancelled = move(session, now, order, Outcome(Event.CANCELLED))
+            turns.end(session, now, order, seen=now)
             withdraw_review(session, order_id)
             return cancelled
 
@@ -142,11 +139,12 @@ class OrderStore(Claims, Replays):
                 insert_key(session, now, idempotency, self._shop, order_id)
                 check_open(session, now, order)
                 event, columns = added(order, new.model_copy(update={"at": now}))
-                moved = move(session, now, order, event, columns)
+                moved = move(session, now, order, Outcome(event), **columns)
+                turns.end(session, now, order, seen=now)
                 withdraw_review(session, order_id)
                 return moved, True
         except KeyTaken as taken:
-            return self._first(taken), False
+            return first_order(self._database, taken, self._shop), False
 
     def take(self, order_id: str) -> OrderRecord:
         """Record that the shop is now preparing a completed order; repeated calls have no effect. Raises
@@ -155,7 +153,9 @@ class OrderStore(Claims, Replays):
             order = order_of(self._one(session, OrderRow, order_id, hold=True))
             if order.state is not State.COMPLETED:
                 raise Conflict(f"The order is {STATUS[order.state]}", title="The order is not completed")
-            return order if order.taken_at else move(session, now, order, Event.TAKEN, {"taken_at": now})
+            if order.taken_at:
+                return order
+            return move(session, now, order, Outcome(Event.TAKEN), taken_at=now)
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
         """Apply a customer's answer to an order in review. If it stays in review, it keeps its place in the
@@ -166,8 +166,7 @@ class OrderStore(Claims, Replays):
             StaleState: the order has changed.
         """
         with writing(self._database) as (session, now):
-            columns = columns_of(order, outcome)
-            moved = move(session, now, order, outcome.event, columns, outcome.detail)
+            moved = move(session, now, order, outcome)
             check_unclaimed(session, now, order.id)
             if moved.state is State.IN_REVIEW:
                 session.execute(
@@ -181,18 +180,10 @@ class OrderStore(Claims, Replays):
 
     def events(self, order_id: str) -> list[StoredEvent]:
         """Return the history in order; empty for an unknown order."""
-        query = select(EventRow).where(EventRow.order_id == order_id)
-        if self._shop != EVERY_SHOP:
-            query = query.join(OrderRow).where(of_shop(OrderRow, self._shop))
+        query = select(EventRow).join(OrderRow)
+        query = query.where(EventRow.order_id == order_id, of_shop(OrderRow, self._shop))
         with self._database.glance() as session:
             return [event_of(row) for row in session.scalars(query.order_by(EventRow.seq))]
-
-    def traceparents(self, order_ids: Iterable[str]) -> dict[str, str | None]:
-        """Return the trace contexts of orders; None for one that wasn't traced."""
-        query = select(OrderRow.id, OrderRow.traceparent)
-        query = query.where(OrderRow.id.in_(order_ids), of_shop(OrderRow, self._shop))
-        with self._database.glance() as session:
-            return {order_id: traceparent for order_id, traceparent in session.execute(query)}
 
     def forget_keys(self, older_than_s: float) -> int:
         """Delete old idempotency keys; return how many."""
@@ -207,12 +198,3 @@ def _is_final(order: OrderRecord, now: datetime, completed_s: float) -> bool:
         return order.state in TERMINAL
     late = not completed_s or now >= order.updated_at + timedelta(seconds=completed_s)
     return late or order.taken_at is not None
-
-
-def _named(session: Session, states: Collection[State]) -> list[str]:
-    """Return the states as stored; `UNKNOWN` stands for all that this release doesn't know."""
-    wanted = [state.value for state in states if state is not State.UNKNOWN]
-    if State.UNKNOWN not in states:
-        return wanted
-    stored = session.scalars(select(OrderRow.state).distinct())
-    return wanted + [state for state in stored if State.stored(state) is State.UNKNOWN]

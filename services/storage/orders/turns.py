@@ -12,8 +12,9 @@ A new or returning source starts where the currently served ones are, not at zer
   one is tried.
 
 A claim advances both clocks by `ESTIMATE_S`; the measured seconds replace the estimate when the order is
-released. If its worker dies, the estimate stays. Rows also hold the seconds used in a minute, by which the
-API refuses orders.
+released. If a cancellation or another worker ends the claim, it is charged until then, or until the worker's
+last sign of life, and the estimate stays for what the worker does until it notices. Rows also hold the
+seconds used in a minute, by which the API refuses orders.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from sqlalchemy import (
     TextClause,
     and_,
     case,
-    delete,
     func,
     literal,
     or_,
@@ -46,6 +46,8 @@ from services.storage.base.scoping import of_shop
 from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 
 ESTIMATE_S = 1.0
+MAX_S = 240.0
+"""The most that a claim is charged, if its machine was suspended: longer than any stage with its lease."""
 MENU_GAP_S = 20.0
 """Less than the engine's `ABANDONED_S`."""
 CROWD_SIZE = 5
@@ -126,12 +128,16 @@ def begin(session: Session, now: datetime, order: OrderRecord) -> None:
         )
 
 
-def end(session: Session, now: datetime, order: OrderRecord, *, menu: bool = False) -> None:
+def end(
+    session: Session, now: datetime, order: OrderRecord, *, menu: bool = False, seen: datetime | None = None
+) -> None:
     """Replace a released order's estimate by the seconds since its claim. They don't count as `used` if the
-    model read a new `menu`, which `MENU_GAP_S` limits."""
+    model read a new `menu`, which `MENU_GAP_S` limits. `seen`: when the worker was last alive, if another
+    releases the order."""
     if order.claimed_at is None:
         return
-    took = max(0.0, (now - order.claimed_at).total_seconds())
+    took = min(MAX_S, max(0.0, ((seen or now) - order.claimed_at).total_seconds()))
+    took += ESTIMATE_S if seen else 0.0
     minute, counts = _minute(now), 0.0 if menu else took
     used = case((TurnRow.minute == minute, TurnRow.used + counts), else_=counts)
     columns = {"spent": TurnRow.spent + took - ESTIMATE_S, "at": now, "minute": minute, "used": used}
@@ -140,37 +146,10 @@ def end(session: Session, now: datetime, order: OrderRecord, *, menu: bool = Fal
         session.execute(update(TurnRow).where(*own).values(columns))
 
 
-def waits_for(session: Session, now: datetime, order: OrderRecord, page_s: float) -> tuple[str, float] | None:
-    """Return an order of the same address that couldn't be claimed while this one was held, and the seconds
-    until it can be; None if there is none."""
-    used_up = _used_up(now, page_s).where(TurnRow.shop_id == order.shop, TurnRow.source == order.source)
-    row = session.execute(
-        select(OrderRow.id, used_up.exists())
-        .where(
-            text(WAITS),
-            OrderRow.state == order.state.value,
-            OrderRow.shop_id == order.shop,
-            OrderRow.source == order.source,
-            *claimable(now),
-        )
-        .limit(1)
-    ).one_or_none()
-    if row is None:
-        return None
-    order_id, must_wait = row
-    return order_id, MINUTE_S - now.timestamp() % MINUTE_S if must_wait else 0.0
-
-
 def held_back(session: Session, now: datetime, page_s: float) -> ColumnElement[bool]:
     """Return the condition that the seconds of an order's address are used up for this minute."""
     sources = session.execute(_used_up(now, page_s)).all()
     return tuple_(OrderRow.shop_id, _SOURCE).in_(sources)
-
-
-def forget(session: Session, now: datetime, older_than_s: float) -> int:
-    """Delete the clocks of shops and sources without an order for so long; return how many."""
-    old = TurnRow.at < now - timedelta(seconds=older_than_s)
-    return len(session.execute(delete(TurnRow).where(old).returning(TurnRow.source)).all())
 
 
 def _waiting(session: Session, now: datetime, state: State, page_s: float) -> list[ColumnElement[bool]]:

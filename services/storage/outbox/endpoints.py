@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, delete, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, delete, func, select
 
 from infra.outward import AddressRefused, resolved, usable
 from infra.sql.database import Database
@@ -86,11 +85,12 @@ class EndpointStore(OfShop):
         """List all endpoints, oldest first, with their numbers of waiting and dead messages."""
         table = WebhookEndpointRow
         with self._database.read() as session:
-            query = select(table).where(of_shop(table, self._shop)).order_by(table.created_at, table.id)
-            rows = session.scalars(query).all()
-            ids = [row.id for row in rows]
-            waiting, dead = (_counted(session, ids, state) for state in (IS_OPEN, IS_DEAD))
-            return [_endpoint(row, waiting.get(row.id, 0), dead.get(row.id, 0)) for row in rows]
+            unsent = and_(OutboxRow.endpoint_id == table.id, OutboxRow.delivered_at.is_(None))
+            waiting = func.count(OutboxRow.id).filter(IS_OPEN)
+            query = select(table, waiting, func.count().filter(IS_DEAD)).outerjoin(OutboxRow, unsent)
+            query = query.where(of_shop(table, self._shop)).group_by(table.id)
+            query = query.order_by(table.created_at, table.id)
+            return [_endpoint(row, waiting, dead) for row, waiting, dead in session.execute(query)]
 
     def remove(self, endpoint_id: str, *, by: Actor) -> int:
         """Delete an endpoint and its undelivered messages; return how many there were. Raises NotFound."""
@@ -150,18 +150,7 @@ def _shown(row: WebhookEndpointRow) -> dict[str, Any]:
     return {"origin": _endpoint(row).origin, "events": row.events, "till": row.till}
 
 
-def _counted(session: Session, ids: list[str], state: ColumnElement[bool]) -> dict[str, int]:
-    query = select(OutboxRow.endpoint_id, func.count()).where(OutboxRow.endpoint_id.in_(ids), state)
-    found = session.execute(query.group_by(OutboxRow.endpoint_id)).all() if ids else []
-    return {key: count for key, count in found}
-
-
 def _endpoint(row: WebhookEndpointRow, waiting: int = 0, dead: int = 0) -> Endpoint:
     events = None if row.events is None else tuple(map(str, row.events))
-    found = fields_of(row, Endpoint) | {
-        "shop": row.shop_id,
-        "events": events,
-        "waiting": waiting,
-        "dead": dead,
-    }
-    return Endpoint(**found)
+    given = {"shop": row.shop_id, "events": events, "waiting": waiting, "dead": dead}
+    return Endpoint(**fields_of(row, Endpoint) | given)

@@ -62,8 +62,6 @@ def _message(message: WebhookMessage, endpoint_id: str, now: datetime) -> Outbox
         seq=message.data.seq,
         type=message.type,
         payload=message.model_dump(mode="json"),
-        version=1,
-        attempt=0,
         created_at=now,
         due_at=now,
     )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from infra.sql.database import Database
@@ -43,13 +43,11 @@ class Outbox:
     def claim(self, *, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[OutboxRow]:
         """Claim up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first. The
         attempt is counted here, so that one whose courier was killed counts too."""
-        # A read first, so that idle couriers don't block SQLite's one writer.
-        with self._database.glance() as session:
-            if session.scalar(due(self._database.now(session), endpoint_id).limit(1)) is None:
-                return []
         with writing(self._database) as (session, now):
-            free = due(now, endpoint_id).limit(limit).with_for_update(skip_locked=True)
-            ids = session.scalars(free).all()
+            here = OutboxRow.endpoint_id == endpoint_id
+            due = select(OutboxRow.id).where(here, IS_OPEN, OutboxRow.due_at <= now, is_first())
+            due = due.order_by(OutboxRow.due_at, OutboxRow.id).limit(limit)
+            ids = session.scalars(due.with_for_update(skip_locked=True)).all()
             counted = {"attempt": OutboxRow.attempt + 1, "version": OutboxRow.version + 1}
             statement = (
                 update(OutboxRow)
@@ -159,10 +157,3 @@ def is_first() -> ColumnElement[bool]:
         is_open_of_order(other),
     )
     return OutboxRow.seq == first.order_by(other.seq).limit(1).correlate(OutboxRow).scalar_subquery()
-
-
-def due(now: datetime, endpoint_id: str) -> Select[Any]:
-    """Select the ids of due messages to an endpoint, longest due first."""
-    here = OutboxRow.endpoint_id == endpoint_id
-    query = select(OutboxRow.id).where(here, IS_OPEN, OutboxRow.due_at <= now, is_first())
-    return query.order_by(OutboxRow.due_at, OutboxRow.id)

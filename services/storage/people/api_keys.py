@@ -27,7 +27,7 @@ from services.storage.base.ids import DIGITS
 from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import ApiKeyRow, StaffRow
-from services.storage.people.sessions import hash_token, new_token
+from services.storage.people.sessions import find_account, hash_token, new_token
 
 MAX_NAME_CHARS = 80
 ID_CHARS, PAGE_ID_CHARS = 10, 20
@@ -161,8 +161,7 @@ class KeyStore(OfShop):
 
 
 def _account(session: Session, shop: str, name: str) -> StaffRow:
-    query = select(StaffRow).where(StaffRow.shop_id == shop, StaffRow.name == name)
-    row = session.scalars(query).one_or_none()
+    row = find_account(session, name, shop=shop)
     if row is None or row.disabled_at is not None:
         raise NotFound(f"No account {name!r} in this shop", hint="`saycart staff list` lists all accounts.")
     return row

@@ -15,7 +15,7 @@ from infra.sql.database import Database
 from schemas.errors import Conflict, InputError, NotLetIn
 from schemas.shops.access import EVERY_SHOP, MAIN_SHOP
 from schemas.shops.audit import Actor
-from schemas.shops.staff import Entered, Identity
+from schemas.shops.staff import Identity
 from services.storage.audit.log import record, record_account
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffOidcRow
@@ -48,9 +48,9 @@ class ProviderAccounts:
 
     def enter(
         self, who: Identity, lasting_s: float, *, counted: Counted, by: Callable[[str], Actor]
-    ) -> tuple[str, Entered]:
-        """Return the name of the person's account and a new session of `lasting_s` seconds. `by` returns the
-        audit log's actor for a name.
+    ) -> tuple[str, str]:
+        """Return the name of the person's account and the token of a new session of `lasting_s` seconds. `by`
+        returns the audit log's actor for a name.
 
         Raises:
             NotLetIn: they have no account here, or it is disabled. The attempt counts.
@@ -62,15 +62,15 @@ class ProviderAccounts:
             if bound and row and not row.disabled_at:
                 self._attempts.give_back(session, counted)
                 kept = who.id_token if len(who.id_token) <= MAX_ID_TOKEN_CHARS else ""
-                entered = Entered(begin_session(session, row.id, now, lasting_s, kept))
+                token = begin_session(session, row.id, now, lasting_s, kept)
                 person, after = by(f"staff:{row.name}"), {"issuer": who.issuer}
-                if bound.bound_at is None:
+                if bound.subject is None:
                     # The address is no longer used: it may be given to someone else.
-                    bound.subject, bound.email, bound.bound_at = who.subject, None, now
+                    bound.subject, bound.email = who.subject, None
                     bound_to = after | {"subject": subject}
                     record_account(session, now, person, "account.bound", row, after=bound_to)
                 record_account(session, now, person, "sign_in.by_provider", row, after=after)
-                return row.name, entered
+                return row.name, token
             about = ("account", row.name) if row else ("identity", subject)
             refused = {"issuer": who.issuer, "reason": "disabled" if row else "unknown"}
             shop = row.shop_id if row else MAIN_SHOP
@@ -90,8 +90,7 @@ class ProviderAccounts:
             return bound
         # Two people with one address must not both accept its invitation.
         self._database.lock(session, f"oidc:{who.issuer}\n{who.email}")
-        invited = of_issuer.where(StaffOidcRow.email == who.email, StaffOidcRow.bound_at.is_(None))
-        return session.scalars(invited).one_or_none()
+        return session.scalars(of_issuer.where(StaffOidcRow.email == who.email)).one_or_none()
 
     def invite(
         self, name: str, issuer: str, *, by: Actor, email: str | None = None, subject: str | None = None
@@ -121,7 +120,7 @@ class ProviderAccounts:
             if bound is None:
                 bound = StaffOidcRow(staff_id=row.id)
                 session.add(bound)
-            bound.issuer, bound.bound_at = issuer, now if subject else None
+            bound.issuer = issuer
             bound.email, bound.subject = (wanted, None) if email else (None, wanted)
             end_sessions(session, row.id)
             # Without the address, which is personal: entries can't be deleted.

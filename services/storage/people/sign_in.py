@@ -15,7 +15,7 @@ from infra.passwords import verify_password
 from infra.sql.database import Database
 from schemas.errors import NotFound, SignInBusy
 from schemas.shops.audit import Actor
-from schemas.shops.staff import Entered, Halfway, StaffSession
+from schemas.shops.staff import Halfway, StaffSession
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
@@ -38,11 +38,9 @@ class SignIns:
         self._attempts = Attempts(database)
         self._but_bound = but_bound
 
-    def by_password(
-        self, name: str, password: str, address: str, lasting_s: float
-    ) -> Entered | Halfway | None:
-        """Return a new session of `lasting_s` seconds, or a challenge for the second step; None if name or
-        password is wrong or the account is disabled.
+    def by_password(self, name: str, password: str, address: str, lasting_s: float) -> str | Halfway | None:
+        """Return the token of a new session of `lasting_s` seconds, or a challenge for the second step; None
+        if name or password is wrong or the account is disabled.
 
         Raises:
             TooManyAttempts: too many attempts; this one wasn't checked.
@@ -61,7 +59,7 @@ class SignIns:
                 return None  # disabled, or its password changed, in the meantime
             self._attempts.forgive(session, counted)
             if not has_second_step(session, row.id):
-                return Entered(begin_session(session, row.id, now, lasting_s))
+                return begin_session(session, row.id, now, lasting_s)
             token = new_token()
             session.execute(delete(StaffChallengeRow).where(StaffChallengeRow.expires_at <= now))
             session.add(
@@ -75,9 +73,9 @@ class SignIns:
 
     def by_code(
         self, token: str, code: str, address: str, lasting_s: float, *, by: Actor | None = None
-    ) -> Entered | None:
-        """Return a new session for a code from the phone or a recovery code; None if it is wrong or was used.
-        `by`: the actor of the audit log's entry about a recovery code.
+    ) -> str | None:
+        """Return a new session's token for a code from the phone or a recovery code; None if it is wrong or
+        was used. `by`: the actor of the audit log's entry about a recovery code.
 
         Raises:
             NotFound: the first step was too long ago, or was revoked.
@@ -97,12 +95,12 @@ class SignIns:
             if not session.scalar(use.returning(StaffChallengeRow.staff_id)):
                 return None  # used by another code, or the account was disabled, in the meantime
             self._attempts.forgive(session, counted)
-            entered = Entered(begin_session(session, row.id, now, lasting_s))
+            opened = begin_session(session, row.id, now, lasting_s)
             if kind == "recovery":
                 remaining = {"recovery_codes": codes_left(session, row.id)}
                 person = by or Actor(f"staff:{row.name}")
                 record_account(session, now, person, "recovery_code.used", row, after=remaining)
-            return entered
+            return opened
 
     def halfway(self, token: str) -> str | None:
         """Return the name of the account whose second step a token is for; None if it has expired."""
@@ -131,7 +129,7 @@ class SignIns:
         return right
 
     def _password_of(self, session: Session, row: StaffRow) -> str | None:
-        if self._but_bound and (bound := session.get(StaffOidcRow, row.id)) and bound.bound_at:
+        if self._but_bound and (bound := session.get(StaffOidcRow, row.id)) and bound.subject:
             return None
         return row.password_hash or None
 

@@ -22,11 +22,12 @@ from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
 from services.storage.people.attempts import Attempts
-from services.storage.people.guessable import is_guessable
 from services.storage.people.sessions import end_sessions, get_account
 
 MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 200
+# zxcvbn's best score: more than 10^10 guesses. It estimates no more characters.
+MIN_SCORE, ESTIMATED_CHARS = 4, 72
 # Characters that look like an ASCII letter, by Unicode's confusables (UTS 39).
 _CONFUSABLE = str.maketrans(
     "аеорсухіјѕԁһӏԛԝѵүАВЕЅІЈКМНОРСТХУԜѴҮαορυνιϳγσΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡıοօսհՕՏՍ",
@@ -112,7 +113,7 @@ class StaffStore(OfShop):
         """List all accounts by name, including disabled ones."""
         with self._database.read() as session:
             rows = session.execute(
-                select(StaffRow, StaffTotpRow.confirmed_at, StaffOidcRow.issuer, StaffOidcRow.bound_at)
+                select(StaffRow, StaffTotpRow.confirmed_at, StaffOidcRow.issuer, StaffOidcRow.subject)
                 .outerjoin(StaffTotpRow, StaffTotpRow.staff_id == StaffRow.id)
                 .outerjoin(StaffOidcRow, StaffOidcRow.staff_id == StaffRow.id)
                 .where(of_shop(StaffRow, self._shop))
@@ -122,9 +123,9 @@ class StaffStore(OfShop):
                 _staff(
                     row,
                     second_step=since is not None,
-                    provider=None if issuer is None else "bound" if bound_at else "invited",
+                    provider=None if issuer is None else "bound" if subject else "invited",
                 )
-                for row, since, issuer, bound_at in rows
+                for row, since, issuer, subject in rows
             ]
 
     def disable(self, name: str, *, by: Actor | None = None) -> Staff:
@@ -163,10 +164,13 @@ class StaffStore(OfShop):
 
 
 def _hashed(password: str, *names: str) -> str:
+    """Return the hash of a new password; raises InputError for a bad one. `names`: of account and shop."""
+    from zxcvbn import zxcvbn  # lazy: only a new password needs it
+
     hint = "A sentence of four or five words is easy to remember."
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise InputError(f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters", hint=hint)
-    if is_guessable(password, *names):
+    if zxcvbn(password[:ESTIMATED_CHARS], user_inputs=[*names, "saycart"])["score"] < MIN_SCORE:
         raise InputError("That password is easy to guess", hint=hint)
     return hash_password(password)
 

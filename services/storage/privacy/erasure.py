@@ -149,8 +149,7 @@ def _wipe_reviews(session: Session, order_ids: Sequence[str]) -> None:
     for act in records:
         stored = changed[act.id]
         before, after = redaction.cart(stored.before), redaction.cart(stored.after)
-        detail = redaction.only(act.detail, redaction.ACT)
-        _put(act, before=before, after=after, reason=None, detail=detail)
+        _put(act, before=before, after=after, reason=None)
 
 
 def _put(row: Base, **values: Any) -> None:

@@ -20,7 +20,6 @@ _CART = ("currency", "menu", "subtotal", "taxes", "total", "total_is_minimum")
 ENGINE = ("decoder", "grammar", "prompt_tokens", "completion_tokens", "cached_tokens")
 _BASIS = ("transcript_confidence", "cart_probability", "cart_trust", "second_transcript")
 HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
-ACT = ("action", "version", "from")
 _MESSAGE = ("order_id", "shop", "seq", "status", "menu")
 
 

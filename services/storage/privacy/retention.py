@@ -19,69 +19,39 @@ from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.mapping import raw_documents
 from services.storage.base.scoping import OfShop
-from services.storage.base.tables import (
-    ENDED,
-    HAS_RECORDING,
-    HAS_WORDS,
-    EventRow,
-    IdempotencyRow,
-    OrderRow,
-    OutboxRow,
-    ReviewRecordRow,
-    ReviewRow,
-)
+from services.storage.base.tables import ENDED, HAS_RECORDING, HAS_WORDS, OrderRow
 from services.storage.privacy.erasure import wipe
 
 SWEEPER = Actor("system:sweeper")
-_QUIETLY = {"synchronize_session": False}
 CarryOut = Callable[[Session, datetime, Sequence[OrderRow]], None]
 STEP = 50
 """Orders of one transaction, which takes about 20 ms on SQLite."""
 
 
 class RetentionStore(OfShop):
-    """Retention of one shop. Each call is one step, and returns for how many orders; 0 if there are none."""
+    """Retention of one shop."""
 
-    def recordings(self, older_than_s: float, limit: int = STEP) -> int:
-        """Release the recordings of old orders."""
-        return self._step("recordings", self._ended(HAS_RECORDING, limit), older_than_s, _release_recordings)
-
-    def words(self, older_than_s: float, limit: int = STEP) -> int:
-        """Erase the personal data of old orders, with their recordings."""
-        return self._step("transcripts", self._ended(HAS_WORDS, limit), older_than_s, _erase)
-
-    def orders(self, older_than_s: float, limit: int = STEP) -> int:
-        """Delete old orders."""
-        # By `created_at`, which has the index and is only a little earlier than the end.
-        over = self._ended(ENDED, limit, OrderRow.created_at, OrderRow.id)
-        return self._step("orders", over, older_than_s, _delete)
-
-    def _step(self, what: str, over: Select[Any], older_than_s: float, carry_out: CarryOut) -> int:
-        """Carry out one step for the orders that `over` selects; return how many."""
-        # A read first, so that an idle sweeper doesn't block SQLite's one writer.
-        with self._database.read() as session:
-            query = _before(over, self._database.now(session), older_than_s)
-            if session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is None:
-                return 0
+    def step(self, what: str, older_than_s: float, limit: int = STEP) -> int:
+        """Carry out one of `STEPS` for old orders; return for how many, 0 if there are none."""
         with writing(self._database) as (session, now):
+            end = now - timedelta(seconds=older_than_s)
             # Without documents, which are slow to parse.
             columns = load_only(OrderRow.audio_key, OrderRow.version)
-            query = _before(over, now, older_than_s).options(columns).with_for_update(skip_locked=True)
+            query = self.over(what, end, limit).options(columns).with_for_update(skip_locked=True)
             if rows := session.scalars(query).all():
+                _, carry_out = STEPS[what]
                 carry_out(session, now, rows)
-                after = {what: len(rows), "ended_before": stamp(now - timedelta(seconds=older_than_s))}
-                about = ("shop", self._shop)
+                about, after = ("shop", self._shop), {what: len(rows), "ended_before": stamp(end)}
                 record(session, now, SWEEPER, "retention.carried_out", about, shop=self._shop, after=after)
             return len(rows)
 
-    def _ended(self, condition: str, limit: int, *by: Any) -> Select[Any]:
-        query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(condition))
-        return query.order_by(*(by or (OrderRow.updated_at,))).limit(limit)
-
-
-def _before(over: Select[Any], now: datetime, older_than_s: float) -> Select[Any]:
-    end = now - timedelta(seconds=older_than_s)
-    return over.where(OrderRow.updated_at < end, OrderRow.created_at < end)
+    def over(self, what: str, end: datetime, limit: int) -> Select[OrderRow]:
+        """Select the orders of a step that ended before `end`."""
+        # Orders by `created_at`, which has the index and is only a little earlier than the end.
+        by = (OrderRow.created_at, OrderRow.id) if what == "orders" else (OrderRow.updated_at,)
+        is_old = OrderRow.updated_at < end, OrderRow.created_at < end
+        query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(STEPS[what][0]), *is_old)
+        return query.order_by(*by).limit(limit)
 
 
 def _release_recordings(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
@@ -98,11 +68,12 @@ def _erase(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
 
 
 def _delete(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
-    ids = [row.id for row in rows]
-    reviews = select(ReviewRow.id).where(ReviewRow.order_id.in_(ids))
-    records = delete(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(reviews))
-    session.execute(records, execution_options=_QUIETLY)
-    for table in (OutboxRow, ReviewRow, IdempotencyRow, EventRow):
-        of_orders = table.order_id.in_(ids)
-        session.execute(delete(table).where(of_orders), execution_options=_QUIETLY)
-    session.execute(delete(OrderRow).where(OrderRow.id.in_(ids)))
+    session.execute(delete(OrderRow).where(OrderRow.id.in_([row.id for row in rows])))
+
+
+STEPS: dict[str, tuple[str, CarryOut]] = {
+    "orders": (ENDED, _delete),
+    "transcripts": (HAS_WORDS, _erase),
+    "recordings": (HAS_RECORDING, _release_recordings),
+}
+"""Deletes whole orders; erases personal data with the recordings; releases the recordings alone."""

@@ -26,31 +26,10 @@ from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
 
 
-def record_act(
-    session: Session,
-    now: datetime,
-    review_id: str,
-    actor: str,
-    action: str,
-    *,
-    before: Cart | None = None,
-    after: Cart | None = None,
-    reason: str | None = None,
-    detail: dict[str, Any] | None = None,
-) -> None:
-    """Append an action inside the caller's transaction."""
-    row = ReviewRecordRow(
-        id=new_id("act"),
-        review_id=review_id,
-        at=now,
-        actor=actor,
-        action=action,
-        before=before,
-        after=after,
-        reason=reason,
-        detail=detail or {},
-    )
-    session.add(row)
+def record_act(session: Session, now: datetime, review_id: str, actor: str, action: str, **more: Any) -> None:
+    """Append an action inside the caller's transaction, with `more` columns."""
+    act = {"id": new_id("act"), "review_id": review_id, "at": now, "actor": actor, "action": action}
+    session.add(ReviewRecordRow(**act, **more))
 
 
 def record_decision(
@@ -65,9 +44,8 @@ def record_decision(
     """Append a decision; `review` is as it was before, `cart` the order's new one. The audit log has only the
     totals: cart lines and the reason must be erasable."""
     proposed, action = review.proposed, decision.action
-    detail = {"action": action, "version": review.version}
-    carts = {"before": proposed, "after": cart}
-    record_act(session, now, review.id, reviewer, "decided", **carts, reason=decision.reason, detail=detail)
+    act = {"decision": action, "before": proposed, "after": cart, "reason": decision.reason}
+    record_act(session, now, review.id, reviewer, "decided", **act)
     about, what = ("review", review.id), {"decision": action, "reviewer": reviewer, "order": review.order_id}
     before, after = ({"total": one.total if one else None} for one in (proposed, cart))
     record(session, now, by, "review.decided", about, shop=review.shop, before=before, after=what | after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from sqlalchemy import ColumnElement, Select, String, and_, cast, func, or_, select, text, true
+from sqlalchemy import String, and_, cast, func, or_, select, text, true
 from sqlalchemy.orm import load_only
 
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
@@ -56,9 +56,10 @@ class ReviewQueue(OfShop):
                 "allergy": of_allergy,
             }
             kind = kinds.get(show, true())
-            of_kind = session.scalar(_count(mine, kind)) or 0
-            waiting = session.scalar(_count(mine)) or 0
-            free = session.scalar(_count(mine, or_(ReviewRow.status == "open", ended))) or 0
+            held = and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)
+            numbers = (func.count(), func.count().filter(held), func.count().filter(kind))
+            counted = select(*numbers).select_from(ReviewRow).where(_UNDECIDED, mine)
+            waiting, of_held, of_kind = session.execute(counted).one()
             entries = [
                 QueueEntry(
                     review=review_of(review),
@@ -71,7 +72,7 @@ class ReviewQueue(OfShop):
                 )
                 for review, order in session.execute(oldest.where(kind))
             ]
-        return Queue(now, tuple(entries), of_kind - len(entries), waiting, waiting - free)
+        return Queue(now, tuple(entries), of_kind - len(entries), waiting, of_held)
 
     def of_visitor(self, review_id: str, limit: int = MAX_OF_VISITOR) -> builtins.list[ReviewRecord]:
         """Return undecided reviews of orders from the same page and address as this review's, oldest first;
@@ -89,7 +90,3 @@ class ReviewQueue(OfShop):
                 .limit(limit)
             )
             return [review_of(row) for row in session.scalars(query)]
-
-
-def _count(*conditions: ColumnElement[bool]) -> Select[int]:
-    return select(func.count()).select_from(ReviewRow).where(_UNDECIDED, *conditions)

@@ -12,8 +12,8 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision
 from schemas.shops.audit import Actor
-from services.storage.base.changes import move, swap, writing
-from services.storage.base.mapping import columns_of, order_of, review_of
+from services.storage.base.changes import move, writing
+from services.storage.base.mapping import order_of, review_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import OrderRow, ReviewRow
 from services.storage.reviews.log import record_act, record_decision
@@ -51,10 +51,8 @@ class ReviewStore(ReviewQueue):
             _check_free(seen, reviewer, now)
             if not (own := seen.claimed_by == reviewer):
                 action = "taken_over" if seen.status == "claimed" else "claimed"
-                detail = {"from": seen.claimed_by} if seen.claimed_by else {}
-                record_act(session, now, review_id, reviewer, action, detail=detail)
+                record_act(session, now, review_id, reviewer, action)
             return _change(
-                session,
                 seen,
                 version=seen.version + (0 if own else 1),
                 status="claimed",
@@ -68,7 +66,7 @@ class ReviewStore(ReviewQueue):
             seen = self._one(session, ReviewRow, review_id, hold=True)
             _check_held(seen, reviewer, now)
             until = now + timedelta(seconds=lease_s)
-            return _change(session, seen, version=seen.version, lease_until=until)
+            return _change(seen, version=seen.version, lease_until=until)
 
     def release(self, review_id: str, reviewer: str) -> ReviewRecord:
         """Release one's own claim, if any; raises Conflict if another reviewer holds it, or it is closed."""
@@ -80,7 +78,7 @@ class ReviewStore(ReviewQueue):
             if seen.claimed_by != reviewer:
                 raise Conflict(f"{seen.claimed_by} has this review", title=HELD)
             record_act(session, now, review_id, reviewer, "released")
-            return _change(session, seen, status="open", claimed_by=None, lease_until=None)
+            return _change(seen, status="open", claimed_by=None, lease_until=None)
 
     def decide(
         self,
@@ -105,10 +103,10 @@ class ReviewStore(ReviewQueue):
             (_check_held if held else _check_free)(seen, reviewer, now)
             _check_read(seen, decision.version)
             before = review_of(seen)
-            order = move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            order = move(session, now, order, outcome)
             settled = {"decision": decision.action, "decided_by": reviewer, "decided_at": now}
             columns = settled | {"status": "decided", "reason": decision.reason, "lease_until": None}
-            decided = _change(session, seen, **columns)
+            decided = _change(seen, **columns)
             record_decision(session, now, before, reviewer, decision, outcome.cart, by)
             return decided, order
 
@@ -124,10 +122,10 @@ class ReviewStore(ReviewQueue):
             seen, order = self._locked(session, review_id)
             _check_held(seen, reviewer, now)
             _check_read(seen, version)
-            move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            move(session, now, order, outcome)
             record_act(session, now, review_id, reviewer, "asked", reason=outcome.detail["asked"])
             until = now + timedelta(seconds=lease_s)
-            return _change(session, seen, status="open", claimed_by=None, lease_until=until)
+            return _change(seen, status="open", claimed_by=None, lease_until=until)
 
     def _locked(self, session: Session, review_id: str) -> tuple[ReviewRow, OrderRecord]:
         """Lock and return a review and its order; raises NotFound."""
@@ -139,11 +137,11 @@ class ReviewStore(ReviewQueue):
         return seen, order_of(row)
 
 
-def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:
-    row = swap(session, ReviewRow, seen.id, seen.version, **columns)
-    if row is None:
-        raise Conflict(f"Review {seen.id} changed in the meantime", title=CHANGED)
-    return review_of(row)
+def _change(seen: ReviewRow, **columns: object) -> ReviewRecord:
+    """Change a locked review; increments `version` unless the columns set it."""
+    for name, value in ({"version": seen.version + 1} | columns).items():
+        setattr(seen, name, value)
+    return review_of(seen)
 
 
 def _check_read(seen: ReviewRow, version: int) -> None:

@@ -15,8 +15,7 @@ from sqlalchemy import select
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import Actor
-from schemas.shops.brand import Brand
-from schemas.shops.retention import FOREVER, Days, Keeping
+from schemas.shops.settings import FOREVER, Brand, Days, Keeping
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.scoping import shop_row

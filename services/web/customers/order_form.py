@@ -65,7 +65,6 @@ def line_forms(cart: Cart, keys: list[str], menu: Menu) -> list[LineForm]:
         )
         for key, line in zip(keys, cart.lines, strict=True)
         if line.sku is not None and (item := menu.item(line.sku)) is not None
-        for groups in [open_groups(line, menu.groups_of(item))]
     ]
 
 

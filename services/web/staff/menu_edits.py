@@ -13,12 +13,11 @@ from zoneinfo import ZoneInfo
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from schemas.errors import InvalidMenu, NotFound
+from schemas.errors import InputError, InvalidMenu, NotFound
 from schemas.menu import Item, Menu, Option
 from schemas.menus.checks import Note
 from schemas.menus.hours import DAYS
 from schemas.wording import minor_units
-from services.api.problems import invalid
 from services.api.routes.menus import publish
 from services.shop_scope import ShopScope
 from services.tills.menus.draft import slug
@@ -39,7 +38,7 @@ def edit(
 ) -> Response:
     """Show the form for an item, for an option of a group, or without either for a new item."""
     stored = box.menus.get(menu_id)
-    part = _part(stored.menu, sku, group, option)
+    part = _part(stored.menu, sku, group, option) if sku or group else None
     template = "menu/option.html" if isinstance(part, Option) else "menu/item.html"
     return page(request, template, stored=stored, menu=stored.menu, part=part, group=group)
 
@@ -47,9 +46,11 @@ def edit(
 @router.post("/{menu_id}/edit")
 def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Response:
     """Save that form."""
-    menu = box.menus.get(menu_id).menu
-    part = _part(menu, form.get("sku"), form.get("group"), form.get("option"))
-    new, notes = _publish(box, menu, part, _filled(part, menu, form), form)
+    menu, sku, group = box.menus.get(menu_id).menu, form.get("sku"), form.get("group")
+    part = _part(menu, sku, group, form.get("option")) if sku or group else None
+    edited = _with(menu, part, _filled(part, menu, form))
+    zone = menu.time_zone or form.get("time_zone") or None
+    new, notes = _publish(box, edited.model_copy(update={"time_zone": zone}), form.version)
     where = f"/menu/{menu_id}"
     if not notes:
         return redirect(request, where)
@@ -58,38 +59,32 @@ def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Res
 
 @router.post("/{menu_id}/mark")
 def mark(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Response:
-    """Mark an item (`SKU///no`) or an option (`/GROUP/OPTION/no`) as available: yes, no or tomorrow."""
-    menu = box.menus.get(menu_id).menu
+    """Mark an item (`SKU///no`) or an option (`/GROUP/OPTION/no`) of the newest version, whichever the page
+    shows, as available: yes, no or tomorrow."""
+    stored = box.menus.get(menu_id)
     sku, group, option, available = [*form.get("mark").split("/"), "", "", ""][:4]
-    part = _part(menu, sku, group, option)
-    if part is None:
-        raise invalid([("/mark", "names no item and no option")])
-    _publish(box, menu, part, _marked(part, menu, available), form)
+    part = _part(stored.menu, sku, group, option)
+    _publish(box, _with(stored.menu, part, _marked(part, stored.menu, available)), stored.version)
     if is_fragment(request):
         return browsed(request, box, menu_id, form.get("q"))
     return redirect(request, f"/menu/{menu_id}")
 
 
-def _publish(
-    box: ShopScope, menu: Menu, part: Item | Option | None, changed: Item | Option, form: Form
-) -> tuple[Menu, tuple[Note, ...]]:
-    """Publish the menu with one part changed; return it with the names that were dropped."""
-    zone = menu.time_zone or form.get("time_zone") or None
-    edited = _with(menu, part, changed).model_copy(update={"time_zone": zone})
+def _publish(box: ShopScope, edited: Menu, after: int) -> tuple[Menu, tuple[Note, ...]]:
+    """Check and publish an edited menu; return it with the names that were dropped."""
     new, notes = Menu.read(edited.model_dump(mode="json", exclude_none=True, warnings=False))
-    publish(box, new, after=form.version, edited=True)
+    publish(box, new, after=after, edited=True)
     return new, notes
 
 
-def _part(menu: Menu, sku: str, group_id: str, option_id: str) -> Item | Option | None:
-    """Return the item or option with these ids; None without any."""
+def _part(menu: Menu, sku: str, group_id: str, option_id: str) -> Item | Option:
+    """Return the item or option with these ids; raises NotFound."""
     for group in menu.option_groups:
         for option in group.options:
             if (group.id, option.id) == (group_id, option_id):
                 return option
-    item = menu.item(sku)
-    if item is None and (sku or group_id):
-        raise NotFound(f"The menu {menu.id} has no {sku or f'{option_id} in {group_id}'}")
+    if (item := menu.item(sku)) is None:
+        raise NotFound(f"The menu {menu.id} has no {sku or option_id or 'such item'}")
     return item
 
 
@@ -108,7 +103,8 @@ def _marked(part: Item | Option, menu: Menu, available: str) -> Item | Option:
     until = None
     if available == "tomorrow":
         if menu.time_zone is None:
-            raise invalid([("/time_zone", "is missing: the form of an item asks for it")])
+            what = "This menu has no time zone"
+            raise InputError(what, title=what, hint="Set it in the form of any item.")
         now = datetime.now(ZoneInfo(menu.time_zone))
         day = now.date() + timedelta(days=now.time() >= MORNING)
         until = datetime.combine(day, MORNING, now.tzinfo)

@@ -20,7 +20,7 @@ from services.shop_scope import ShopScope
 from services.tills.menus.changes import changes
 from services.tills.menus.confusable import warnings
 from services.tills.menus.detect import read_menu
-from services.tills.menus.imported import Overrides
+from services.tills.menus.source import Overrides
 from services.web.customers.order_access import Visiting
 from services.web.pages import Fields, Form, PageRoute, in_main, page, redirect
 from services.web.staff.staff import PublishScope

@@ -1,8 +1,9 @@
-"""The review pages: the queue, and a page for each order. Changes use the same `ShopScope` as `/v1/reviews`;
-the reviewer is the signed-in person."""
+"""The review pages: the queue, its statistics, and a page for each order. Changes use the same `ShopScope`
+as `/v1/reviews`; the reviewer is the signed-in person."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ from services.validation.explained import explain
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, filled, is_fragment, page, redirect
 from services.web.staff import review_view as view
 from services.web.staff.review_form import FilledForm, read
-from services.web.staff.staff import Reviewer, ReviewScope
+from services.web.staff.staff import ReviewScope
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
@@ -31,54 +32,78 @@ TEMPLATES.filters |= {"reason": view.in_short, "lasted": wording.lasted, "percen
 SHOWN = 50
 # Free reviews to try in turn: colleagues may claim some at the same moment.
 CANDIDATES = 20
+STATISTICS_DAYS = 30
+COMMONEST = 8
 
 
 @router.get("")
-def queue(request: Request, box: ReviewScope, staff: Reviewer, after: str = "", show: str = "") -> Response:
+def queue(request: Request, box: ReviewScope, after: str = "", show: str = "") -> Response:
     """Show the queue: allergies, then the longest waiting. Its rows alone are polled every few seconds."""
-    waiting = box.reviews.queue(SHOWN, show, staff.name)
+    waiting = box.reviews.queue(SHOWN, show, box.person)
     doubts = {entry.review.id: view.row_doubts(entry, waiting.now) for entry in waiting.entries}
     template = "review/rows.html" if is_fragment(request) else "review/queue.html"
     return page(request, template, queue=waiting, show=show, doubts=doubts, last=_last(box, after))
 
 
 @router.post("/next")
-def claim_next(request: Request, box: ReviewScope, staff: Reviewer) -> Response:
+def claim_next(request: Request, box: ReviewScope) -> Response:
     """Claim the next free review, or continue with one already claimed."""
-    return _to_next(request, box, staff.name)
+    return _to_next(request, box)
+
+
+@router.get("/stats")  # before the page of a review, whose id it would be
+def stats(request: Request, box: ReviewScope) -> Response:
+    """Show when orders come, how long they take, what was in doubt, and what reviewers decided."""
+    orders, decided = box.order_statistics(STATISTICS_DAYS), box.decided(STATISTICS_DAYS)
+    return page(
+        request,
+        "review/stats.html",
+        orders=orders,
+        days=[
+            (f"{d:%a %d %b}", f"{d:%d %b}" if d.isoweekday() == 1 else "", n) for d, n in orders.days.items()
+        ],
+        hours=[(f"{h:02}:00", f"{h:02}:00" if h % 6 == 0 else "", n) for h, n in enumerate(orders.hours)],
+        asked_for=_commonest(orders.asked_for),
+        to_staff_for=_commonest(orders.to_staff_for),
+        items=orders.items.most_common(COMMONEST),
+        waiting=box.reviews.queue(1).waiting,
+        decided=decided,
+        corrections=decided.changes.most_common(COMMONEST),
+        people=decided.people.most_common(COMMONEST),
+    )
 
 
 @router.get("/{review_id}")
-def one(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, after: str = "") -> Response:
+def one(request: Request, review_id: str, box: ReviewScope, after: str = "") -> Response:
     """Show one review."""
-    return _screen(request, box, staff.name, view.case(box, review_id), last=_last(box, after))
+    return _screen(request, box, view.case(box, review_id), last=_last(box, after))
 
 
 @router.post("/{review_id}/claim")
-def claim(request: Request, review_id: str, box: ReviewScope, staff: Reviewer) -> Response:
+def claim(request: Request, review_id: str, box: ReviewScope) -> Response:
     """Claim this review; if a colleague was faster, the page says who."""
     try:
-        box.reviews.claim(review_id, staff.name, box.settings.review_lease_s)
+        box.reviews.claim(review_id, box.person, box.settings.review_lease_s)
     except Conflict as error:
-        return _screen(request, box, staff.name, view.case(box, review_id), error)
+        return _screen(request, box, view.case(box, review_id), error)
     return redirect(request, f"/review/{review_id}")
 
 
 @router.post("/{review_id}/renew")
-def renew(request: Request, review_id: str, box: ReviewScope, staff: Reviewer) -> Response:
+def renew(request: Request, review_id: str, box: ReviewScope) -> Response:
     """Renew the claim; the page does so while it is open."""
     lost: str | None = None
     try:
-        box.reviews.renew(review_id, staff.name, box.settings.review_lease_s)
+        box.reviews.renew(review_id, box.person, box.settings.review_lease_s)
     except Conflict as error:
         lost = error.detail
     return page(request, "review/lease.html", **_lease(box, view.case(box, review_id), lost))
 
 
 @router.post("/{review_id}/release")
-def release(request: Request, review_id: str, box: ReviewScope, staff: Reviewer) -> Response:
+def release(request: Request, review_id: str, box: ReviewScope) -> Response:
     """Return the review to the queue."""
-    box.reviews.release(review_id, staff.name)
+    box.reviews.release(review_id, box.person)
     return redirect(request, "/review")
 
 
@@ -99,7 +124,7 @@ def why(request: Request, review_id: str, box: ReviewScope) -> Response:
 
 
 @router.post("/{review_id}/ask")
-def ask(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
+def ask(request: Request, review_id: str, box: ReviewScope, fields: Fields) -> Response:
     """Ask the customer and continue with the next review; on a conflict show the order as it is now."""
     values: dict[str, Any] = {"version": fields.version, "question": fields.get("question") or None}
     if "text" in fields:
@@ -108,12 +133,12 @@ def ask(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fie
     try:
         box.ask_customer(review_id, validated(StaffQuestion, values))
     except (InputError, StaleState) as error:
-        return _screen(request, box, staff.name, view.case(box, review_id), error)
-    return _to_next(request, box, staff.name, after=review_id)
+        return _screen(request, box, view.case(box, review_id), error)
+    return _to_next(request, box, after=review_id)
 
 
 @router.post("/{review_id}/decide")
-def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
+def decide(request: Request, review_id: str, box: ReviewScope, fields: Fields) -> Response:
     """Store the decision and continue with the next review; on a conflict show the order as it is now."""
     shown = view.case(box, review_id)
     entered = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
@@ -124,11 +149,11 @@ def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, 
         else:
             box.decide_review(review_id, decision)
     except InvalidCart as error:
-        return _screen(request, box, staff.name, shown, error, entered=entered)
+        return _screen(request, box, shown, error, entered=entered)
     except (Conflict, StaleState) as error:
         now = view.case(box, review_id)
-        return _screen(request, box, staff.name, now, error, entered=entered)
-    return _to_next(request, box, staff.name, after=review_id)
+        return _screen(request, box, now, error, entered=entered)
+    return _to_next(request, box, after=review_id)
 
 
 def _decision(shown: view.Case, fields: Form, entered: FilledForm | None) -> ReviewDecision:
@@ -145,8 +170,8 @@ def _decision(shown: view.Case, fields: Form, entered: FilledForm | None) -> Rev
     return ReviewDecision(action="correct", cart=entered.draft, **values)
 
 
-def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Response:
-    back = f"?after={after}" if after else ""
+def _to_next(request: Request, box: ShopScope, after: str = "") -> Response:
+    who, back = box.person, f"?after={after}" if after else ""
     own, free = box.reviews.queue(1, "mine", who), box.reviews.queue(CANDIDATES, "free")
     for entry in own.entries + free.entries:
         try:
@@ -160,7 +185,6 @@ def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Res
 def _screen(
     request: Request,
     box: ShopScope,
-    who: str,
     shown: view.Case,
     refused: SaycartError | None = None,
     *,
@@ -172,7 +196,7 @@ def _screen(
         request,
         "review/one.html",
         refused,
-        mine=shown.review.holder(now.now) == who,
+        mine=shown.review.holder(now.now) == box.person,
         holder=shown.review.holder(now.now),
         age_s=(now.now - shown.review.created_at).total_seconds(),
         words=shown.order.known_transcript.words,
@@ -213,3 +237,8 @@ def _last(box: ShopScope, review_id: str) -> view.Case | None:
         return view.case(box, review_id)
     except NotFound:
         return None
+
+
+def _commonest(codes: Counter[str]) -> list[tuple[str, int]]:
+    """Return the most common doubts in staff's words, which several codes may share."""
+    return Counter(view.in_short(code) for code in codes.elements()).most_common(COMMONEST)

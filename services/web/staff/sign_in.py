@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.errors import InputError, NotFound, ProviderAway, SaycartError, SignInBusy, TooManyAttempts
-from schemas.shops.staff import Entered, Halfway
+from schemas.shops.staff import Halfway
 from services.api.deps import Wired, address, container, own_address
 from services.api.gate.access import actor_of
 from services.api.gate.rates import count_address
@@ -110,13 +110,13 @@ async def sign_out(request: Request, box: Wired, _staff: Enrolling) -> Response:
     return await signed_out(request, box, id_token)
 
 
-async def entered(request: Request, box: Container, session: Entered, name: str, after: str) -> Response:
+async def entered(request: Request, box: Container, token: str, name: str, after: str) -> Response:
     """Set the cookie of a new session, and end the browser's old one."""
     if old := read_cookie(request, COOKIE):
         await run_in_threadpool(box.sessions.end, old)
     log.info("staff.signed_in", staff=name)
     answer = redirect(request, after)
-    set_cookie(request, answer, host_name(request, COOKIE), session.token, SESSION_S)
+    set_cookie(request, answer, host_name(request, COOKIE), token, SESSION_S)
     return answer
 
 

@@ -1,6 +1,6 @@
 """Staff on pages: the session cookie, its CSRF token, and the signed-in person.
 
-A page for staff declares `staff: Reviewer` or `staff: Manager`, or their shop's scope (`ReviewScope`,
+A page for staff declares `staff: Admin` or `staff: Signed`, or their shop's scope (`ReviewScope`,
 `MenuScope`). Visitors without a session are sent to `/sign-in`, and those who must set up two-step sign-in to
 that page. Methods that may change something require the session's CSRF token, in the `X-CSRF-Token` header
 (htmx) or the form field `csrf`. Templates get it as `staff.csrf`.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode, urlsplit
@@ -26,14 +27,13 @@ from services.api.gate.access import requiring, shop_scope
 from services.api.gate.origin import is_https
 from services.api.gate.rates import count_address, rates_of
 from services.shop_scope import ShopScope
-from services.web.pages import is_fragment, read_form
+from services.web.pages import POLL_HEADER, is_fragment, read_form
 
 HOME, ENROL = "/review", "/account/second-step"
 # The maximum lifetime of a session, and its lifetime without use; automatic refreshes don't count as use.
 SESSION_S, IDLE_S = 43_200.0, 7_200.0
 COOKIE = "saycart_session"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
-POLL_HEADER = "x-saycart-poll"
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
@@ -68,43 +68,32 @@ async def enrolling(request: Request) -> SignedIn:
         raise _to_sign_in(request)
     if request.method not in _SAFE_METHODS:
         token = request.headers.get(CSRF_HEADER) or (await read_form(request)).get(CSRF_FIELD)
-        if not hmac.compare_digest(token.encode(), staff.csrf.encode()):
+        if not hmac.compare_digest(token.encode(), csrf_of(read_cookie(request, COOKIE), token).encode()):
             raise HTTPException(403, "This page is out of date. Reload it and try again.")
     return staff
 
 
-def _signed(*scopes: Scope) -> Any:
-    """Return a dependency on a signed-in person whose role has these scopes; else it raises Forbidden."""
+def _signed(*scopes: Scope, shop: bool = False) -> Any:
+    """Return a dependency on a signed-in person whose role has these scopes, or on their `shop`; else it
+    raises Forbidden."""
 
-    async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
+    async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn | ShopScope:
         if not staff.shop_scope.access.scopes.issuperset(scopes):
             raise Forbidden(
                 "Your role doesn't have permission to do this.",
                 hint="An administrator can change your role: `saycart staff role NAME manager`.",
             )
-        return staff
+        return staff.shop_scope if shop else staff
 
     return requiring(holding, *scopes)
 
 
-Reviewer = Annotated[SignedIn, _signed(Scope.REVIEWS)]
-Manager = Annotated[SignedIn, _signed(Scope.MENUS_WRITE)]
+ReviewScope = Annotated[ShopScope, _signed(Scope.REVIEWS, shop=True)]
+MenuScope = Annotated[ShopScope, _signed(Scope.MENUS_WRITE, shop=True)]
 Admin = Annotated[SignedIn, _signed(Scope.ADMIN)]
 # Any role, for pages of one's own account.
 Signed = Annotated[SignedIn, _signed(Scope.MENUS_READ)]
 Enrolling = Annotated[SignedIn, requiring(enrolling, Scope.MENUS_READ)]
-
-
-def _reviews(staff: Reviewer) -> ShopScope:
-    return staff.shop_scope
-
-
-def _menus(staff: Manager) -> ShopScope:
-    return staff.shop_scope
-
-
-ReviewScope = Annotated[ShopScope, Depends(_reviews)]
-MenuScope = Annotated[ShopScope, Depends(_menus)]
 
 
 async def _publishes(request: Request, box: MenuScope) -> ShopScope:
@@ -124,9 +113,11 @@ async def visitor(request: Request) -> SignedIn | None:
     return staff
 
 
-def csrf_of(token: str) -> str:
-    """Derive a session's CSRF token from its secret, so that it needn't be stored."""
-    return hmac.new(token.encode(), b"saycart csrf", hashlib.sha256).hexdigest()
+def csrf_of(token: str, earlier: str = "") -> str:
+    """Derive a session's CSRF token from its secret: a new one for each response, so that the length of a
+    compressed page reveals nothing of it (BREACH), or the `earlier` one, if that is valid."""
+    salt = earlier[:16] or secrets.token_hex(8)
+    return salt + hmac.new(token.encode(), f"saycart csrf {salt}".encode(), hashlib.sha256).hexdigest()[:48]
 
 
 def safe_next(wanted: str) -> str:

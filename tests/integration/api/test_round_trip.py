@@ -125,7 +125,7 @@ def test_menus_round_trip(world: World, names: list[str], category: str) -> None
     [
         ("/v1/menus/corner-cafe", "PUT", MENU | {"name": deep(40)}),
         ("/v1/menus/corner-cafe", "PUT", MENU | {"x" * 300: 1}),
-        ("/v1/orders", "POST", {"transcript": "x", "menu": "m", "metadata": deep(31)}),
+        ("/v1/orders", "POST", {"transcript": "x", "menu": "m", "metadata": deep(40)}),
         ("/v1/reviews/none/decision", "POST", {"version": 10**20, "action": "approve"}),
         ("/v1/orders/none/answer", "POST", {"question": deep(150), "answer": "x"}),
     ],

@@ -24,7 +24,7 @@ from services.storage.reviews.statistics import decided
 from tests.integration import api_world
 from tests.integration.api_world import World
 from tests.integration.signing import PASSWORD, cheap
-from tests.stand_ins import TESTER
+from tests.stand_ins import TESTER, claim_order
 
 own_world = api_world.own_world
 NEW = "from_a_later_release"
@@ -67,7 +67,7 @@ ROUNDS: list[dict[str, Any]] = [
         "reviews.status": NEW,
         "review_records.before": ODD_CART,
         "review_records.after": ODD_CART,
-        "review_records.detail": {"action": NEW},
+        "review_records.decision": NEW,
         "api_keys.scopes": [NEW, *Scope],
     },
     {"staff.role": NEW},
@@ -95,7 +95,7 @@ class Shop:
         for order_id in (doubted, claimed, decided):
             move(order_id, Event.DOUBTED, **MADE, **FOUND)
         move(failed, Event.BROKE, error=OrderError(code="internal", message="?", hint="?"))
-        world.parts.orders.claim(held, State.TRANSCRIBED, owner="w", lease_s=600)
+        claim_order(world.parts.orders, held, State.TRANSCRIBED, owner="w", lease_s=600)
         self.orders = {waits, drafted, shown, doubted, claimed, decided, done, failed, held}
         self.held = held
         self.shown, self.reviewed = (shown, doubted, done, failed), (doubted, claimed, decided)
@@ -168,8 +168,8 @@ def work(shop: Shop) -> list[tuple[str, Callable[[], object]]]:
     parts, retention = shop.world.parts, RetentionStore(shop.database, "main")
     return [
         ("due", lambda: parts.orders.due(limit=100, idle_s=0)),
-        ("recordings", lambda: retention.recordings(86_400)),
-        ("words", lambda: retention.words(86_400)),
+        ("recordings", lambda: retention.step("recordings", 86_400)),
+        ("words", lambda: retention.step("transcripts", 86_400)),
         ("release", lambda: parts.orders.release_all("w")),
         ("load", parts.load.load),
         ("keys", parts.keys.list),
@@ -215,8 +215,7 @@ def test_an_order_in_an_unknown_state_is_shown_and_unchanged(shop: Shop) -> None
     ):
         with pytest.raises(Conflict, match="unknown"):
             refused(order_id)
-    assert parts.orders.claim(order_id, State.TRANSCRIBED, owner="w", lease_s=1) is None
-    assert parts.orders.free_leases() == 0
+    assert claim_order(parts.orders, order_id, State.TRANSCRIBED, owner="w", lease_s=1) is None
     assert order_id not in [order for order, _ in parts.orders.due(limit=100, idle_s=0)]
     with shop.database.read() as session:
         after = session.execute(text("SELECT * FROM orders WHERE id = :id"), {"id": order_id}).one()

@@ -18,8 +18,7 @@ from sqlalchemy import update
 from standardwebhooks.webhooks import Webhook
 
 from schemas.shops.access import Role, Scope
-from schemas.shops.brand import Brand, logo_url
-from schemas.shops.retention import Keeping
+from schemas.shops.settings import Brand, Keeping, logo_url
 from schemas.shops.staff import Halfway
 from services.storage.base.tables_staff import StaffSessionRow
 from services.web.staff.admin.routes import PAGES
@@ -132,13 +131,13 @@ def test_the_life_of_an_account(world: World) -> None:
 def test_a_person_who_lost_their_phone_signs_in_with_the_password(world: World) -> None:
     world.parts.staff.add("Dan", PASSWORD)
     enter = partial(world.parts.sign_ins.by_password, "Dan", PASSWORD, "192.0.2.1", 60)
-    session = world.parts.sessions.of(enter().token, 60)
+    session = world.parts.sessions.of(enter(), 60)
     world.parts.second_steps.begin(session)
     world.parts.second_steps.confirm(session, TOTP(world.parts.second_steps.secret(session)).now(), by=TESTER)
     assert isinstance(enter(), Halfway)
     with signed_in(world) as http:
         assert act(http, "people/second-step", account="Dan").status_code == 303
-        token = enter().token
+        token = enter()
         assert world.parts.sessions.of(token, 60) is not None
         assert act(http, "people/sign-out", account="Dan").status_code == 303
         assert world.parts.sessions.of(token, 60) is None

@@ -17,6 +17,7 @@ from services.bootstrap import bootstrap
 from services.storage.base.tables import TurnRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import MENU, World, running
+from tests.stand_ins import claim_order
 from tests.waiting import until
 
 SENTENCE = {"transcript": "a large latte", "menu": MENU["id"]}
@@ -127,7 +128,7 @@ def test_an_address_with_open_reviews_must_wait(tmp_path: Path, database_url: st
         assert flood(world, "127.0.0.9", 2) == [303] * 2
         orders = OrderStore(world.parts.database, "main")
         for found in orders.page(status=None, cursor=None, limit=9)[0]:
-            held = orders.claim(found.id, found.state, owner="h:1:1", lease_s=60)
+            held = claim_order(orders, found.id, found.state, owner="h:1:1", lease_s=60)
             assert held is not None
             orders.commit(held, Outcome(Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,)))
         until(lambda: flood(world, "127.0.0.9", 1) == [429])

@@ -43,7 +43,7 @@ class Desk:
         """Sign in; return the session token."""
         counted = self.accounts.count(HERE)
         who = Identity(issuer, subject, email, id_token)
-        return self.accounts.enter(who, HOUR_S, counted=counted, by=Actor)[1].token
+        return self.accounts.enter(who, HOUR_S, counted=counted, by=Actor)[1]
 
     def bindings(self) -> list[tuple[str | None, str | None]]:
         with self.database.read() as session:

@@ -170,7 +170,7 @@ def test_a_failed_transition_leaves_no_message(
 
 def _move_and_break(database: Database, order: OrderRecord) -> None:
     with changes.writing(database) as (session, now):
-        changes.move(session, now, order, Event.ACCEPTED)
+        changes.move(session, now, order, Outcome(Event.ACCEPTED))
         raise OSError("staged")
 
 

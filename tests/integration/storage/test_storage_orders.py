@@ -20,6 +20,7 @@ from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome
 from schemas.transcript import Transcript, Word
 from services.storage.orders.store import OrderStore
 from services.storage.reviews.store import ReviewStore
+from tests.stand_ins import claim_order
 
 SPOKEN = NewOrder("cafe", 1, "en", audio_key="ab" * 16, audio_format="flac", metadata={"table": 7})
 HEARD = Transcript(
@@ -50,7 +51,7 @@ def order_in(orders: OrderStore, state: State) -> OrderRecord:
 
 
 def claimed(orders: OrderStore, state: State = State.TRANSCRIBED, lease_s: float = 60) -> OrderRecord:
-    order = orders.claim(order_in(orders, state).id, state, owner="w1", lease_s=lease_s)
+    order = claim_order(orders, order_in(orders, state).id, state, owner="w1", lease_s=lease_s)
     assert order is not None
     return order
 
@@ -76,7 +77,7 @@ def test_unknown_ids(orders: OrderStore, order_id: str) -> None:
         orders.get(order_id)
     with pytest.raises(NotFound):
         orders.cancel(order_id)
-    assert orders.claim(order_id, State.RECEIVED, owner="w", lease_s=1) is None
+    assert claim_order(orders, order_id, State.RECEIVED, owner="w", lease_s=1) is None
     assert orders.events(order_id) == []
 
 
@@ -136,19 +137,19 @@ def test_a_commit_may_keep_the_lease_for_an_inline_stage(orders: OrderStore) -> 
     assert (order.state, order.attempt, order.lease_owner) == (State.TRANSCRIBED, 1, "w1")
     assert order.lease_until is not None
     assert (order.lease_until - order.updated_at).total_seconds() == 600
-    assert orders.claim(order.id, order.state, owner="w2", lease_s=60) is None
+    assert claim_order(orders, order.id, order.state, owner="w2", lease_s=60) is None
     assert orders.renew(order, 900)
     assert orders.commit(order, Outcome(Event.DECODED)).lease_owner is None
 
 
 def test_a_stale_commit_is_refused(orders: OrderStore) -> None:
     late = claimed(orders, lease_s=0)
-    again = orders.claim(late.id, late.state, owner="w2", lease_s=60)
+    again = claim_order(orders, late.id, late.state, owner="w2", lease_s=60)
     assert again is not None
     assert (again.attempt, again.lease_owner) == (2, "w2")
     for act in (
         lambda: orders.commit(late, Outcome(Event.DECODED, draft=CartDraft(lines=()))),
-        lambda: orders.release(late, retry_in_s=0, detail={}),
+        lambda: orders.release(late, retry_in_s=0, code="internal"),
         lambda: orders.commit(replace(again, state=State.RECEIVED), Outcome(Event.TRANSCRIBED)),
     ):
         with pytest.raises(StaleState):
@@ -159,27 +160,27 @@ def test_a_stale_commit_is_refused(orders: OrderStore) -> None:
 
 def test_one_of_sixteen_claims_wins(orders: OrderStore, race: Any) -> None:
     order, _ = orders.create(TYPED)
-    won = race(16, lambda n: orders.claim(order.id, State.TRANSCRIBED, owner=f"w{n}", lease_s=60))
+    won = race(16, lambda n: claim_order(orders, order.id, State.TRANSCRIBED, owner=f"w{n}", lease_s=60))
     assert [type(result) for result in won if result] == [OrderRecord]
     assert orders.get(order.id).attempt == 1
 
 
 def test_a_claim_waits_until_the_order_is_due(orders: OrderStore) -> None:
     order = claimed(orders)
-    assert orders.claim(order.id, State.TRANSCRIBED, owner="w2", lease_s=60) is None
-    orders.release(order, retry_in_s=60, detail={"code": "engine_unavailable"})
+    assert claim_order(orders, order.id, State.TRANSCRIBED, owner="w2", lease_s=60) is None
+    orders.release(order, retry_in_s=60, code="engine_unavailable")
     waiting = orders.get(order.id)
     assert (waiting.attempt, waiting.lease_owner) == (1, None)
     assert waiting.next_attempt_at is not None
     assert 59 < (waiting.next_attempt_at - waiting.updated_at).total_seconds() < 61
-    assert orders.claim(order.id, State.TRANSCRIBED, owner="w2", lease_s=60) is None
+    assert claim_order(orders, order.id, State.TRANSCRIBED, owner="w2", lease_s=60) is None
     assert orders.due(limit=9, idle_s=0) == []
     last = orders.events(order.id)[-1]
     assert (last.type, last.detail) == ("retry", {"code": "engine_unavailable"})
 
-    orders.release(waiting, retry_in_s=0, detail={})
-    assert orders.claim(order.id, State.DECODED, owner="w2", lease_s=60) is None
-    again = orders.claim(order.id, State.TRANSCRIBED, owner="w2", lease_s=60)
+    orders.release(waiting, retry_in_s=0, code="internal")
+    assert claim_order(orders, order.id, State.DECODED, owner="w2", lease_s=60) is None
+    again = claim_order(orders, order.id, State.TRANSCRIBED, owner="w2", lease_s=60)
     assert again is not None
     assert again.attempt == 2
 

@@ -88,7 +88,6 @@ def test_only_ones_own_active_claim_is_renewed(desk: Desk) -> None:
         desk.reviews.renew(review.id, "ann", 60)
     desk.reviews.claim(review.id, "bob", 60)
     assert desk.acts(review.id) == [("ann", "claimed"), ("bob", "taken_over")]
-    assert desk.log.of(review.id)[-1].detail == {"from": "ann"}
     with pytest.raises(NotFound):
         desk.reviews.renew("rev_none", "ann", 60)
 

@@ -14,7 +14,7 @@ from sqlalchemy import update
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
-from schemas.errors import DecodeCancelled, MenuBeingRead
+from schemas.errors import DecodeCancelled, MenuBeingRead, StaleState
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.shops.access import PAGE
@@ -22,7 +22,7 @@ from services.decoding.ports import CartRequest, DecodedCart
 from services.storage.base.tables import OrderRow, TurnRow
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
-from services.storage.orders.turns import CROWD_SIZE, ESTIMATE_S, MENU_GAP_S
+from services.storage.orders.turns import CROWD_SIZE, ESTIMATE_S, MAX_S, MENU_GAP_S
 from services.storage.shops.store import ShopStore
 from tests.stand_ins import RIGHT, TESTER, Pipeline, read_as, speech
 
@@ -120,12 +120,8 @@ def test_an_address_has_one_claimed_order_and_a_till_any_number(queue: Queue) ->
     queue.came(page("6.6.6.6"), page("6.6.6.6", "w"), TILL, TILL)
     taken = [order for _ in range(4) if (order := queue.take()) is not None]
     assert [queue.named[order.id] for order in taken] == [f"main:{TILL}"] * 2 + ["main:" + page("6.6.6.6")]
-    assert queue.orders.waits_for(taken[0]) is None
-    waits = queue.orders.waits_for(taken[-1])
     queue.put_down(taken[-1])
-    order = queue.take()
-    assert order is not None
-    assert waits == (order.id, 0.0)
+    assert queue.take() is not None
 
 
 def test_fifty_workers_at_once_take_fifty_orders(
@@ -173,7 +169,7 @@ def test_one_order_on_new_menus_is_tried_after_a_while(queue: Queue) -> None:
     def handed_back() -> OrderRecord:
         order = queue.take()
         assert order is not None
-        queue.orders.hand_back(order, retry_in_s=0.0)
+        queue.orders.release(order, retry_in_s=0.0, code=None)
         return order
 
     queue.came(TILL, TILL, TILL)
@@ -191,7 +187,7 @@ def test_a_source_with_new_menus_comes_after_the_others(queue: Queue) -> None:
     queue.came(TILL)
     order = queue.take()
     assert order is not None
-    queue.orders.hand_back(order, retry_in_s=0.0)
+    queue.orders.release(order, retry_in_s=0.0, code=None)
     queue.came(TILL, OTHER_TILL)
     queue.came(*[TILL] * 3, shop="other")
     found = queue.served(5)
@@ -231,25 +227,14 @@ def test_an_address_over_its_seconds_waits_for_the_next_minute(queue: Queue) -> 
     assert queue.take() is not None
 
 
-@pytest.mark.usefixtures("in_one_minute")
-@pytest.mark.parametrize("seconds", [0.0, PAGE_S])
-def test_an_addresss_next_order_is_rung_when_it_can_be_claimed(queue: Queue, seconds: float) -> None:
-    queue.came(*[page("6.6.6.6")] * 3)
-    queue.served(1)
+def test_workers_are_notified_again_after_an_order_from_a_page(queue: Queue) -> None:
+    queue.came(page("6.6.6.6"), TILL)
     pipeline = queue.pipeline
-    _, first, second = queue.named
-
-    def long_work() -> None:
-        with queue.database.everywhere().write() as session:
-            session.execute(update(TurnRow).values(used=seconds))
-        assert queue.take() is None, "one in hand at an address"
-
-    pipeline.decoder.meanwhile = long_work
+    pipeline.decoder.meanwhile = lambda: pipeline.bell.rung.append(("claimed", State.TRANSCRIBED, 0.0))
+    first, _ = queue.named
     runner = replace(pipeline.runner(), orders=queue.orders)
-    assert runner.run(first, "decode") is State.COMPLETED
-    [(rung, _, delay_s)] = pipeline.bell.rung
-    assert rung == second
-    assert (0 < delay_s <= 60) == bool(seconds)
+    assert [runner.run(first, "decode") for _ in range(2)] == [State.COMPLETED] * 2
+    assert [rung for rung, _, _ in pipeline.bell.rung] == ["claimed", "claimed", first]
 
 
 @pytest.mark.usefixtures("in_one_minute")
@@ -268,7 +253,30 @@ def test_work_on_a_cancelled_order_counts(queue: Queue, error: Exception | None)
     pipeline.decoder.meanwhile = cancelled
     assert pipeline.runner().run(order_id, "decode") is None
     seconds = LoadStore(queue.database).load().seconds
-    assert 0.1 <= seconds["main", TILL] == seconds["main", ""] < ESTIMATE_S
+    assert ESTIMATE_S <= seconds["main", TILL] == seconds["main", ""] < ESTIMATE_S + 1, "charged once"
+
+
+@pytest.mark.usefixtures("in_one_minute")
+def test_a_hung_worker_is_charged_until_its_last_sign_of_life(queue: Queue) -> None:
+    queue.came(TILL)
+    hung = queue.take()
+    assert hung is not None
+    with queue.database.everywhere().write() as session:
+        since = queue.database.now(session) - timedelta(seconds=3600)
+        renewed = {"claimed_at": since, "lease_until": since + timedelta(seconds=5 + 60)}
+        session.execute(update(OrderRow).values(renewed))
+    assert queue.served(1, seconds={f"main:{TILL}": 2.0}) == [f"main:{TILL}"]
+    with pytest.raises(StaleState):
+        queue.put_down(hung, 3600.0)
+    used = LoadStore(queue.database).load().seconds["main", TILL]
+    assert used == pytest.approx(5 + ESTIMATE_S + 2, abs=0.5)
+
+
+@pytest.mark.usefixtures("in_one_minute")
+def test_a_suspended_worker_is_charged_no_more_than_a_stage_may_take(queue: Queue) -> None:
+    queue.came(TILL)
+    queue.served(1, seconds={f"main:{TILL}": 3600.0})
+    assert LoadStore(queue.database).load().seconds["main", TILL] == MAX_S
 
 
 @pytest.mark.usefixtures("in_one_minute")
@@ -278,7 +286,7 @@ def test_prefilling_a_new_menu_counts_for_no_customer(queue: Queue) -> None:
     assert order is not None
     with queue.database.write() as session:
         since = queue.database.now(session) - timedelta(seconds=PAGE_S)
-    queue.orders.hand_back(replace(order, claimed_at=since), retry_in_s=0.0)
+    queue.orders.release(replace(order, claimed_at=since), retry_in_s=0.0, code=None)
     assert set(LoadStore(queue.database).load().seconds.values()) == {0.0}
     assert queue.take() is not None
 

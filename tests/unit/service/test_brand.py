@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.errors import InputError
-from schemas.shops.brand import MAX_LOGO_BYTES, Brand, logo_url, parse_colour
+from schemas.shops.settings import MAX_LOGO_BYTES, Brand, logo_url, parse_colour
 
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
 

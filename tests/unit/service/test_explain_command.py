@@ -21,6 +21,7 @@ from services.validation.explained import Explanation
 from tests.stand_ins import CAFE, SAMPLE_MENUS, TESTER
 
 MENU = str(SAMPLE_MENUS / "harbor-coffee.json")
+NO_CURRENCY = str(Path(__file__).parents[1] / "tills" / "data" / "toast-shaped.json")
 
 ANSWER = ModelAnswer(probability=0.62, trust=Trust.UNSEEN)
 DECISION = Decision(
@@ -112,6 +113,7 @@ def test_an_order_is_explained_with_its_decision() -> None:
         ("a latte", "no-such-menu", "No menu no-such-menu"),
         ("a latte", "menus/gone.json", "No file menus/gone.json"),
         ("a latte", __file__, "is not a menu"),
+        ("a steak", NO_CURRENCY, "names no currency hint `saycart menu check`, `import` and `convert` take"),
         ("a latte", "", "Which menu?"),
         ("ord_0", "", "No order ord_0"),
         ("  ", MENU, "it may have 1 to 2000"),

@@ -27,7 +27,7 @@ CONTROLS = "a\x1b]0;owned\x07 \x9b2Jlatte\u202e\u2028"
 
 @pytest.mark.parametrize("reason", ReviewReason)
 def test_what_went_wrong_inside_is_for_the_reviewer(reason: ReviewReason) -> None:
-    (finding,) = ask_human(reason, "decode_invalid", "Token 17 is outside of the mask").findings or ()
+    (finding,) = ask_human(reason, "decode_invalid", "Token 17 is outside of the mask", "en").findings or ()
     assert finding.detail == "Token 17 is outside of the mask"
     assert re.fullmatch(r"[A-Z][^_0-9]*\.", finding.message)
     assert wording.doubts([reason], [finding]) == [finding.message]

@@ -14,7 +14,7 @@ from infra.settings import REPOSITORY
 from schemas.cart import NoteKind
 from schemas.decision import Trust
 from schemas.review import ReviewReason
-from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
+from schemas.sentences.sentences import ENGLISH, FOLDER, KNOWN, sentences
 from services.pipeline.flow import FLOW
 
 CODE = [file for room in ("schemas", "services") for file in (REPOSITORY / room).rglob("*.py")]
@@ -25,6 +25,7 @@ FAMILIES = {
     "portion": ("left", "right"),
     "reason": tuple(r.value for r in ReviewReason),
     "step": tuple(stage.name.value for stage in FLOW.values()),
+    "till": ("no_ref", "no_location", "other_total"),
     "trust": tuple(one for one in Trust if one is not Trust.TRUSTED),
 }
 TEMPLATES = REPOSITORY / "services" / "web" / "templates" / "customer"
@@ -39,7 +40,7 @@ def filled_in(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
 
 
-@pytest.mark.parametrize("code", sorted(known()))
+@pytest.mark.parametrize("code", sorted(KNOWN))
 def test_each_language_has_every_sentence_with_the_same_values_to_fill_in(code: str) -> None:
     own, english = written(code), written(ENGLISH)
     assert {name: list(table) for name, table in own.items()} == {n: list(t) for n, t in english.items()}

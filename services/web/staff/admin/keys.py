@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.shops.access import Scope
-from schemas.shops.retention import FOREVER, parse_days, seconds
+from schemas.shops.settings import FOREVER, parse_days, seconds
 from services.api.gate.access import check
 from services.shop_scope import ShopScope
 from services.web.pages import Form

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.shops.brand import MAX_LOGO_BYTES, logo_url, parse_colour
-from schemas.shops.retention import parse_days
+from schemas.shops.settings import MAX_LOGO_BYTES, logo_url, parse_colour, parse_days
 from services.shop_scope import ShopScope
 from services.web.pages import Form
 

@@ -13,11 +13,9 @@ from infra.sql.database import Database
 from schemas.lifecycle import Event
 from services.api.gate import pressure
 from services.storage.orders.load import Load, LoadStore
-from tests.integration import api_world
 from tests.integration.api_world import MENU, World, expect_problem, running
 from tests.waiting import until
 
-lone_world = api_world.lone_world
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 
 
@@ -121,24 +119,3 @@ def test_waiting_orders_are_counted(small: World) -> None:
     assert (counted.waiting, counted.left) == (2, 1)
     assert sorted(counted.by_client.values()) == [1, 1]
     assert counted.per_second == pytest.approx(1 / 60)
-
-
-def test_a_key_is_released_after_refusals_and_disconnects(lone_world: World) -> None:
-    headers = {"Idempotency-Key": "k"}
-    bad = lone_world.http.post("/v1/orders", json={"transcript": "x", "menu": "nowhere"}, headers=headers)
-    expect_problem(bad, 422, "unknown_menu")
-    head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\nContent-Length: 900\r\n"
-        b"Content-Type: application/json\r\n" + lone_world.line() + b"\r\n{"
-    )
-    with socket.create_connection(("127.0.0.1", lone_world.port), timeout=10) as line:
-        line.sendall(head)
-
-        # Only a refusal shows this from outside; an earlier request would claim the key.
-        state = lone_world.server._app.state.pressure
-        until(lambda: state._keys)
-        refused = lone_world.http.post("/v1/orders", json=TEXT, headers=headers)
-        assert expect_problem(refused, 409, "idempotency_in_flight")["retryable"]
-        assert refused.headers["retry-after"] == "1"
-    until(lambda: not state._keys)
-    assert lone_world.http.post("/v1/orders", json=TEXT, headers=headers).status_code == 202

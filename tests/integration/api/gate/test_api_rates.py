@@ -72,14 +72,14 @@ def test_a_key_is_limited_and_no_other_key(tmp_path: Path) -> None:
 
 
 def test_a_shop_is_limited_and_no_other_shop(tmp_path: Path) -> None:
-    with limited(tmp_path, shop_requests_per_minute=20) as world:
+    with limited(tmp_path, key_requests_per_minute=4) as world:
         world.parts.shops.add("other", "The other shop", by=BY)
         other = header_for(world.parts.database, person="eve", shop="other")
-        keys = [header_for(world.parts.database) for _ in range(3)]
+        keys = [header_for(world.parts.database) for _ in range(6)]
         got = Counter[int]()
         for key in keys:
             got += together(lambda key=key: world.http.get("/v1/menus", headers=key), 10)
-        assert got == {200: 20, 429: 10}
+        assert got == {200: 20, 429: 40}
         assert world.http.get("/v1/menus", headers=other).status_code == 200
 
 
@@ -188,13 +188,13 @@ def ordered(world: World, client: httpx.Client) -> str:
 def test_customers_are_limited_by_order(tmp_path: Path) -> None:
     """A customer who reloads endlessly is limited and blocks nobody at the same address."""
     with (
-        limited(tmp_path, address_requests_per_minute=20, order_requests_per_minute=8) as world,
+        limited(tmp_path, address_requests_per_minute=20) as world,
         browser(world) as greedy,
         browser(world) as honest,
         browser(world, ELSEWHERE) as friend,
     ):
         hers, his = ordered(world, greedy), ordered(world, honest)
-        assert together(lambda: greedy.get(hers), 30) == {200: 8, 429: 22}
+        assert together(lambda: greedy.get(hers), 30) == {200: 20, 429: 10}
         assert greedy.get(f"{hers}/events").status_code == 429
         assert [honest.get(his).status_code for _ in range(8)] == [200] * 8
         assert honest.get("/").status_code == 200
@@ -203,7 +203,7 @@ def test_customers_are_limited_by_order(tmp_path: Path) -> None:
         # Without access to an order, the address counts.
         friend.cookies.clear()
         assert together(lambda: friend.get(hers), 30) == {404: 20, 429: 10}
-        assert limited_of(world)["order"] == 24
+        assert limited_of(world)["order"] == 12
 
 
 def test_a_kiosk_has_its_own_limit(tmp_path: Path) -> None:

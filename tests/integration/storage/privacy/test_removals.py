@@ -62,7 +62,7 @@ def test_an_unplayable_recording_is_deleted(world: Pipeline, error: Exception) -
     order = world.until_settled(order_id)
     assert (order.state, order.audio_key, order.spoken) == (State.FAILED, None, True)
     assert files(world) == []
-    with pytest.raises(Conflict, match="was refused and deleted"):
+    with pytest.raises(Conflict, match="has no words left"):
         world.orders.replay(order_id)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from infra.sql.database import Database
 from schemas.errors import NotFound
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, Outcome
-from schemas.shops.retention import FOREVER
+from schemas.shops.settings import FOREVER
 from services.storage.base.tables import (
     EventRow,
     IdempotencyRow,
@@ -174,7 +175,7 @@ def test_steps_are_small_and_repeated_after_a_crash(marked: Marked, monkeypatch:
         pipeline.orders.commit(pipeline.orders.get(order_id), Outcome(Event.BROKE))
     age(database, 4000)
     store = RetentionStore(database, "main")
-    assert store.recordings(DAY, limit=10) == 10
+    assert store.step("recordings", DAY, limit=10) == 10
 
     # Killed midway: nothing has changed, and the next run finds the same.
     before, entries = rows(database), done(marked)
@@ -184,15 +185,15 @@ def test_steps_are_small_and_repeated_after_a_crash(marked: Marked, monkeypatch:
 
     with monkeypatch.context() as patched:
         patched.setattr(retention, "record", dies)  # its last step
-        for step in (store.recordings, store.words, store.orders):
+        for step in retention.STEPS:
             with pytest.raises(KeyboardInterrupt):
-                step(DAY, limit=10)
+                store.step(step, DAY, limit=10)
     assert (rows(database), done(marked)) == (before, entries)
     with database.everywhere().read() as session:
         assert session.scalar(select(func.count()).where(OrderRow.audio_key.is_not(None))) == 15
         assert session.scalar(select(func.count()).where(OrderRow.erased_at.is_not(None))) == 0
-    assert [store.words(DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
-    assert [store.orders(DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
+    assert [store.step("transcripts", DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
+    assert [store.step("orders", DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
     assert rows(database)["orders"] == 0
 
 
@@ -204,15 +205,15 @@ def test_retention_queries_use_indexes(database: Database) -> None:
             session.execute(text(DONE_WITH))
             session.execute(text("ANALYZE orders"))
     store = RetentionStore(database, "main")
-    queries = (
-        (store._ended(retention.HAS_RECORDING, 10), "ix_orders_with_recording"),
-        (store._ended(retention.HAS_WORDS, 10), "ix_orders_with_words"),
-        (store._ended(retention.ENDED, 10, OrderRow.created_at, OrderRow.id), "ix_orders_shop_listing"),
-    )
+    indexes = {
+        "recordings": "ix_orders_with_recording",
+        "transcripts": "ix_orders_with_words",
+        "orders": "ix_orders_shop_listing",
+    }
     with database.everywhere().read() as session:
-        now = database.now(session)
-        for query, index in queries:
-            whole = retention._before(query, now, DAY).with_only_columns(OrderRow.id)
+        end = database.now(session) - timedelta(seconds=DAY)
+        for step, index in indexes.items():
+            whole = store.over(step, end, 10).with_only_columns(OrderRow.id)
             compiled = whole.compile(
                 session.get_bind(), compile_kwargs={"literal_binds": True, "render_postcompile": True}
             )

@@ -30,7 +30,7 @@ from services.storage.shops.store import ShopStore
 from tests.credentials import header_at, header_for
 from tests.integration.api_world import MENU, World, running
 from tests.servers.postgresql import ROLE, PostgreSQL
-from tests.stand_ins import TESTER
+from tests.stand_ins import TESTER, claim_order
 
 # Sign-in attempts by hash belong to no shop.
 OF_NO_SHOP = {"sign_in_attempts"}
@@ -177,14 +177,13 @@ def test_values_are_escaped_in_unprepared_statements(filled: Database) -> None:
 @pytest.fixture
 def careless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break the first lock: no store filters by shop or checks a row's owner."""
-    from services.storage.orders import claims
     from services.storage.orders import store as orders
     from services.storage.reviews import log as review_log
     from services.storage.reviews import queue
     from services.storage.reviews import store as reviews
     from services.storage.shops import menus
 
-    for module in (claims, menus, orders, queue, review_log, reviews):
+    for module in (menus, orders, queue, review_log, reviews):
         monkeypatch.setattr(module, "of_shop", lambda *_: true())
 
     def found(_: object, session: Session, table: type[Base], key: str, *, hold: bool = False) -> Any:
@@ -255,6 +254,6 @@ def test_the_role_of_the_docs_takes_orders(postgresql: PostgreSQL, tmp_path: Pat
     with running(tmp_path, postgresql.url("granted", "saycart_app")) as world:
         assert world.parts.database.row_security().fault is None
         order = world.text()
-        world.parts.orders.claim(order["id"], State.TRANSCRIBED, owner="w", lease_s=60)
+        claim_order(world.parts.orders, order["id"], State.TRANSCRIBED, owner="w", lease_s=60)
         assert world.http.post(f"/v1/orders/{order['id']}/cancel", headers=owned).status_code == 200
-        assert RetentionStore(world.parts.database, "main").orders(0.0) == 1
+        assert RetentionStore(world.parts.database, "main").step("orders", 0.0) == 1

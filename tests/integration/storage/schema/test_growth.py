@@ -15,6 +15,7 @@ from sqlalchemy import Engine, event, text
 
 from infra.sql.database import Database
 from schemas.lifecycle import Event
+from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from services.storage.base import changes
 from services.storage.orders.load import LoadStore
@@ -71,7 +72,7 @@ def test_a_message_added_while_the_previous_one_is_closed_is_sent(
         "WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
     with changes.writing(database) as (session, now):
-        changes.move(session, now, order, Event.CONFIRMED)
+        changes.move(session, now, order, Outcome(Event.CONFIRMED))
         closing.start()
         end = time.monotonic() + 20
         # It waits for this transaction, or finishes before it.
