@@ -8,10 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy import select
 
 from infra.blobs.store import Blobs
 from infra.sql.database import Database
@@ -29,7 +31,11 @@ from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
 from services.recordings import delete_unused, local_recording
+from services.storage.base.changes import writing
+from services.storage.base.tables import OrderRow
+from services.storage.orders.claims import claimed
 from services.storage.orders.store import OrderStore
+from services.storage.orders.turns import claimable
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 from services.transcription.ports import Recording
@@ -132,6 +138,16 @@ def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Tra
         for i, word in enumerate(text.split())
     )
     return Transcript(text=text, confidence=confidence, words=words, source="stand-in")
+
+
+def claim_order(
+    orders: OrderStore, order_id: str, state: State, *, owner: str, lease_s: float
+) -> OrderRecord | None:
+    """Claim this order out of turn; None unless it is in `state`, due, and not held."""
+    with writing(orders._database) as (session, now):
+        query = select(OrderRow.id).where(OrderRow.id == order_id, OrderRow.state == state.value)
+        found = session.scalar(query.where(*claimable(now)).with_for_update())
+        return None if found is None else claimed(session, now, found, owner, timedelta(seconds=lease_s))
 
 
 def in_review(draft: CartDraft) -> OrderRecord:

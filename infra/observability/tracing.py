@@ -4,7 +4,7 @@ Off unless `SAYCART_TRACES_URL` is set. Call `start` after any fork.
 
     with continued(order.traceparent), span("stage decode", {...}, kind="consumer"):
         ...
-        note({"saycart.outcome": "decoded"})
+        note({"saycart.outcome": "done"})
 
 Spans contain ids, codes, counts and names of our own parts, but no customers' words or error messages: the
 collector is another machine, often another company's.

@@ -246,8 +246,8 @@ def test_a_message_continues_the_orders_trace(orders: OrderStore, outbox: Outbox
         order = completed(orders)
         target = EndpointStore(database, EVERY_SHOP, "private").target
         with Poster() as poster:
-            traces = {order.id: accepted}
-            courier = Courier(outbox, poster.post, target, RetryPolicy(1, 1, 1), traces=lambda _: traces)
+            trace_of = {order.id: accepted}.get
+            courier = Courier(outbox, poster.post, target, RetryPolicy(1, 1, 1), trace_of=trace_of)
             [message] = claimed(outbox)
             courier.deliver(message)
     accept, tell, post = (collector.one(name) for name in ("accept", "tell shop", "POST"))

@@ -21,7 +21,7 @@ from services.storage.orders.load import LoadStore
 from services.storage.privacy.retention import RetentionStore
 from tests.endpoints import till
 from tests.integration.marked import age
-from tests.stand_ins import Pipeline, speech
+from tests.stand_ins import Pipeline, claim_order, speech
 
 
 def cart(*lines: tuple[str, str | None]) -> CartDraft:
@@ -102,7 +102,7 @@ def test_a_late_result_of_earlier_utterances_is_dropped(world: Pipeline, stage: 
     """An utterance during decoding ends the worker's claim, and nothing is lost."""
     order_id = world.spoken() if stage == "transcribe" else world.typed("a small latte")
     world.transcriber.script = [first := speech("a small latte")]
-    held = world.orders.claim(order_id, world.orders.get(order_id).state, owner="slow", lease_s=60)
+    held = claim_order(world.orders, order_id, world.orders.get(order_id).state, owner="slow", lease_s=60)
     assert held is not None
     world.orders.add(order_id, typed("make it large and a blueberry muffin"))
     late = {"transcribe": Outcome(Event.TRANSCRIBED, transcript=first), "decode": Outcome(Event.DECODED)}
@@ -118,9 +118,9 @@ def test_a_late_result_of_earlier_utterances_is_dropped(world: Pipeline, stage: 
 def test_a_worker_killed_between_utterances_loses_none(world: Pipeline) -> None:
     order_id = world.spoken()
     world.transcriber.script = [speech("a small latte"), speech("a blueberry muffin")]
-    assert world.orders.claim(order_id, State.RECEIVED, owner="killed", lease_s=60)
+    assert claim_order(world.orders, order_id, State.RECEIVED, owner="killed", lease_s=60)
     world.orders.add(order_id, spoken(world))
-    assert world.orders.claim(order_id, State.RECEIVED, owner="killed, too", lease_s=60)
+    assert claim_order(world.orders, order_id, State.RECEIVED, owner="killed, too", lease_s=60)
     world.drop_lease(order_id)
     order = world.until_settled(order_id)
     assert order.transcript is not None
@@ -148,5 +148,5 @@ def test_recordings_of_all_utterances_are_deleted_together(world: Pipeline) -> N
     assert load.unknown_recordings([*keys, "lost"]) == {"lost"}
     world.orders.commit(world.orders.get(order_id), Outcome(Event.BROKE))
     age(world.database, 3)
-    assert RetentionStore(world.database, "main").recordings(86_400.0) == 1
+    assert RetentionStore(world.database, "main").step("recordings", 86_400.0) == 1
     assert load.unknown_recordings(keys) == keys

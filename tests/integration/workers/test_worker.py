@@ -26,7 +26,7 @@ from services.workers.children import as_environment
 from services.workers.sweeper import sweep
 from services.workers.worker import celery_argv
 from tests.shown import shown
-from tests.stand_ins import Pipeline
+from tests.stand_ins import Pipeline, claim_order
 from tests.waiting import until
 
 LEASE_S = 3.0  # three beats: a stall of a second loses none
@@ -153,7 +153,7 @@ def test_a_worker_survives_freezing_flushing_and_stopping(start: Callable[..., W
     worker.until(lambda: worker.asked() == 1)
     claimed = world.orders.get(long)
     time.sleep(1.5 * LEASE_S)
-    assert world.orders.claim(long, State.TRANSCRIBED, owner="thief", lease_s=9) is None
+    assert claim_order(world.orders, long, State.TRANSCRIBED, owner="thief", lease_s=9) is None
     assert world.orders.get(long).version == claimed.version, "a renewal is no change"
 
     # If frozen for longer than its lease, another worker gets its order and its late result is dropped.

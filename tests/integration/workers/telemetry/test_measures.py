@@ -21,7 +21,7 @@ from services.pipeline.heartbeat import Heartbeat
 from services.workers.sweeper import _run
 from tests.servers.staged_server import Answer, model, spelled, staged_server
 from tests.shown import shown_by
-from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, Pipeline, ScriptedTranscriber, speech
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, Pipeline, ScriptedTranscriber, claim_order, speech
 
 STAGES, SETTLED = "saycart_stage_seconds_count", "saycart_order_settled_seconds"
 ENGINES, PROBLEMS = "saycart_engine_seconds_count", "saycart_problems_total"
@@ -87,7 +87,7 @@ def test_each_problem_is_counted_by_kind(
 
 
 def test_leases_in_trouble(world: Pipeline) -> None:
-    order = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="a", lease_s=9)
+    order = claim_order(world.orders, world.typed(), State.TRANSCRIBED, owner="a", lease_s=9)
     assert order is not None
 
     class Gone:

@@ -27,6 +27,7 @@ from tests.integration import api_world
 from tests.integration.api_world import World, running
 from tests.processes.parts import program
 from tests.shown import Shown, shown, shown_by
+from tests.stand_ins import claim_order
 from tests.waiting import answers, until
 
 own_world = api_world.own_world
@@ -132,7 +133,7 @@ def test_two_replicas_do_not_multiply_orders(own_world: World, database_url: str
 def test_ages_in_the_database(own_world: World) -> None:
     parts = own_world.parts
     old, young, held = (own_world.text()["id"] for _ in range(3))
-    assert parts.orders.claim(held, State.TRANSCRIBED, owner="a", lease_s=600) is not None
+    assert claim_order(parts.orders, held, State.TRANSCRIBED, owner="a", lease_s=600) is not None
     with parts.database.everywhere().write() as session:
         now = parts.database.now(session)
         for order_id, age_s in ((old, 300), (young, 20), (held, 100)):

@@ -107,8 +107,8 @@ def test_every_attempt_is_a_child_of_the_acceptance(world: World, collector: Col
     assert [
         (span.name, span.attributes["saycart.attempt"], span.attributes["saycart.outcome"]) for span in stages
     ] == [
-        ("stage decode", 1, "retry"), ("stage decode", 2, "in_review"),
-        ("stage decode", 1, "decoded"), ("stage validate", 1, "completed"),
+        ("stage decode", 1, "retry"), ("stage decode", 2, "review"),
+        ("stage decode", 1, "done"), ("stage validate", 1, "done"),
     ]  # fmt: skip
     assert [span.attributes.get("error.type") for span in stages if span.failed] == [
         EngineUnavailable.code, DecodeInvalid.code
