@@ -11,7 +11,8 @@ from rich.text import Text
 from schemas import wording
 from schemas.order import Order
 from schemas.priced_cart import CartLine
-from schemas.wording import heard, money, option
+from schemas.sentences.sentences import ENGLISH, sentences
+from schemas.wording import heard, least, money, option
 from schemas.writable import one_line
 
 _STATUS_STYLE = {"completed": "green", "needs_review": "yellow"}
@@ -54,24 +55,20 @@ def cart_table(order: Order) -> Table | None:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(style="dim")
+    say = sentences(ENGLISH)
     for line in cart.lines:
         unit, total = "", "?"
         if line.kind == "item":
-            unit = at_least(line.unit_price, line.price_is_minimum, cart.currency)
-            total = at_least(line.line_total, line.price_is_minimum, cart.currency)
+            unit = least(line.unit_price, line.price_is_minimum, cart.currency, say)
+            total = least(line.line_total, line.price_is_minimum, cart.currency, say)
         table.add_row(str(line.quantity), _what(line, cart.currency), unit, total, heard(line.heard))
-    total = at_least(cart.total, cart.total_is_minimum, cart.currency)
+    total = least(cart.total, cart.total_is_minimum, cart.currency, say)
     for note in cart.notes:
         table.add_row("", Text(wording.note(note, cart), style="yellow"), "", "", "")
     for tax in cart.taxes:
         table.add_row("", wording.tax(tax), "", money(tax.amount, cart.currency), "")
     table.add_row("", Text("total", style="bold"), "", Text(total, style="bold"), "")
     return table
-
-
-def at_least(amount: int, is_minimum: bool, currency: str) -> str:
-    """Return an amount, marked if it is a lower bound."""
-    return f"from {money(amount, currency)}" if is_minimum else money(amount, currency)
 
 
 def _what(line: CartLine, currency: str) -> Text:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import FrameType
 from typing import Annotated
 
@@ -30,11 +29,6 @@ _LABELS = {
 }
 
 
-def show_change(console: Console, name: str, status: str) -> None:
-    """Print a part's new status; the supervisor's thread calls this."""
-    console.print(f"{_LABELS.get(name, name)}: {escape(status)}")
-
-
 def run_stack(
     config: Settings,
     console: Console,
@@ -50,7 +44,11 @@ def run_stack(
     Raises:
         SupervisorError, ModelError, SaycartError: as `Stack.start`, or a part failed later.
     """
-    stack = Stack(config, partial(show_change, console), menus)
+
+    def show_change(part: str, status: str) -> None:  # in the supervisor's thread
+        console.print(f"{_LABELS.get(part, part)}: {escape(status)}")
+
+    stack = Stack(config, show_change, menus)
     succeeded = False
     with _signals_as_ctrl_c():
         try:

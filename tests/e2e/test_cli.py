@@ -67,7 +67,7 @@ def test_an_exported_menu_can_be_imported_again(saycart, tmp_path: Path) -> None
     assert "/items/0/option_groups/0" in refused.stderr
 
 
-def test_eval_scores_rows_in_process(saycart, tmp_path: Path) -> None:
+def test_eval_and_check_decode_in_process(saycart, tmp_path: Path) -> None:
     rows = [json.loads(row) for row in (RECORDINGS / "gold.jsonl").read_text().splitlines()]
     gold = tmp_path / "gold.jsonl"
     gold.write_text("".join(json.dumps(row) + "\n" for row in rows if row["id"] in ("hc-01", "hc-13")))
@@ -82,6 +82,8 @@ def test_eval_scores_rows_in_process(saycart, tmp_path: Path) -> None:
     assert set(predictions["hc-01"]["ms"]) == {"transcribe", "decode", "validate"}
     figures = json.loads((tmp_path / "report" / "figures.json").read_text())
     assert (figures["rows"], figures["exact_carts"], figures["silent_errors"]) == (2, 2, 0)
+    tried = saycart("menu", "check", MENUS / "harbor-coffee.json", "--try", "2")
+    assert "2 of 2 generated orders came out right" in tried.stdout, tried.stderr
 
 
 def test_doctor_finds_nothing_to_fix(saycart) -> None:

@@ -20,6 +20,8 @@ from infra.settings import Settings, settings
 from infra.weights.models import resolve
 from schemas.errors import SaycartError
 from services.cli.client import Check, checked
+from services.cli.commands.doctor_engine import decoder_of, engine_checks
+from services.decoding.hosts.embedded import decode_server
 
 PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
 LEAST_FREE_GB = 3
@@ -33,7 +35,7 @@ def doctor(
     """Check this installation part by part; exit code 1 when something is missing."""
     console = Console(highlight=False)
     missing = 0
-    for what, state, fix in (_engine_checks if engine else _checks)(settings()):
+    for what, state, fix in (engine_checks if engine else _checks)(settings()):
         missing += bool(fix)
         console.print(f"{'[red]✗[/]' if fix else '[green]✓[/]'} {what}: {escape(state)}", soft_wrap=True)
         if fix:
@@ -42,12 +44,6 @@ def doctor(
         console.print(f"\n{missing} to fix.")
         raise typer.Exit(1)
     console.print("\nEverything works.")
-
-
-def _engine_checks(config: Settings) -> Iterator[Check]:
-    from services.cli.commands.doctor_engine import engine_checks
-
-    return engine_checks(config)
 
 
 def _checks(config: Settings) -> Iterator[Check]:
@@ -154,9 +150,6 @@ def _stack(config: Settings) -> str:
 
 def _decoder(config: Settings) -> str:
     """Check that the decode server applies a mask, by a word that it can't produce otherwise."""
-    from services.cli.commands.doctor_engine import decoder_of
-    from services.decoding.hosts.embedded import decode_server
-
     with decode_server(config) as served:
         decoder_of(served).probe()
         return f"{served.llm_dialect} applies the mask"

@@ -19,7 +19,7 @@ from schemas.shops.access import MAIN_SHOP
 from schemas.writable import one_line
 from services.cli.client import errors_shown, opened
 from services.tills.menus.detect import read_menu
-from services.tills.menus.imported import Overrides
+from services.tills.menus.source import Overrides
 from services.validation.explained import Explanation
 from services.validation.explained import explain as explained
 

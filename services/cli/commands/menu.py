@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.console import Console
 
 from infra.settings import settings
 from schemas.cart import CartDraft
-from schemas.errors import InvalidMenu
+from schemas.errors import EngineError, InvalidMenu
 from schemas.menu import Menu, Note
 from schemas.wording import drafted
 from services.cli.client import answer, api, errors_shown, shown_json
@@ -24,8 +23,8 @@ from services.learning.evaluation.sample_orders import sample_orders
 from services.tills.menus import sheets
 from services.tills.menus.confusable import warnings
 from services.tills.menus.detect import read_menu
-from services.tills.menus.imported import ImportedMenu, Overrides
 from services.tills.menus.rows import rows_of_csv
+from services.tills.menus.source import ImportedMenu, Overrides
 
 app = typer.Typer(no_args_is_help=True)
 TEMPLATE = SAMPLES / "menu-template.json"
@@ -41,9 +40,12 @@ MenuId = Annotated[str | None, typer.Option("--id", help="The menu's id, in plac
 MenuName = Annotated[str | None, typer.Option("--name", help="The menu's name, in place of the file's.")]
 Currency = Annotated[str | None, typer.Option("--currency", help="Such as USD, where the file has none.")]
 TimeZone = Annotated[str | None, typer.Option("--time-zone", help="Such as America/New_York, of its hours.")]
+TRIED = 20
 Tried = Annotated[
-    int,
-    typer.Option("--try", min=0, max=1000, help="Generate this many orders, and show which come out right."),
+    int | None,
+    typer.Option(
+        "--try", min=0, max=1000, help=f"Orders to decode; default: {TRIED} if a server is running."
+    ),
 ]
 
 
@@ -78,10 +80,11 @@ def check(
     name: MenuName = None,
     currency: Currency = None,
     time_zone: TimeZone = None,
-    tried: Tried = 0,
+    tried: Tried = None,
 ) -> None:
     """Check a menu as an import would, without a running stack. Lists every problem, every name that would
-    be dropped or confused, and what a till's menu has that ours lacks; stores nothing."""
+    be dropped or confused, what a till's menu has that ours lacks, and which generated orders come out right;
+    stores nothing."""
     with errors_shown() as console:
         imported = _read(console, files, Overrides(menu_id, name, currency, time_zone=time_zone))
         menu, notes = _checked(console, imported)
@@ -89,7 +92,7 @@ def check(
         console.print(
             f"{menu.id}: {len(menu.items)} items, {len(menu.option_groups)} option groups, no problems"
         )
-        if tried:
+        if tried != 0:
             _try(console, menu, tried)
 
 
@@ -125,33 +128,34 @@ def template(
     if schema:
         typer.echo(json.dumps(Menu.model_json_schema(), indent=2))
     elif format_ == "xlsx":
-        sys.stdout.buffer.write(_workbook(tables))
+        _write_workbook(tables)
     else:
         text = tables if format_ == "csv" else TEMPLATE.read_text(encoding="utf-8")
         typer.echo(text.rstrip())
 
 
-def _workbook(tables: str) -> bytes:
-    """Return CSV tables as a spreadsheet, with a sheet for each."""
+def _write_workbook(tables: str) -> None:
+    """Write CSV tables to standard output as a spreadsheet, with a sheet for each."""
     import openpyxl  # takes a quarter of a second
 
     book = openpyxl.Workbook()
     book.remove(book.worksheets[0])
     for _, row in rows_of_csv(tables, ""):
         if sheets.is_header(row):
-            sheet = book.create_sheet(
-                next(sheets.SHEETS[column] for column in sheets.SHEETS if column in row)
-            )
+            sheet = book.create_sheet(next(sheets.SHEETS[one] for one in sheets.SHEETS if one in row))
         if any(row):
             sheet.append(row)
-    file = io.BytesIO()
-    book.save(file)
-    return file.getvalue()
+    book.save(sys.stdout.buffer)
 
 
-def _try(console: Console, menu: Menu, count: int) -> None:
-    """Decode generated orders with this machine's engine, as `saycart eval` does."""
+def _try(console: Console, menu: Menu, count: int | None) -> None:
+    """Decode generated orders, as `saycart eval` does; without a count, only on a server that is running."""
     from services.learning.evaluation.session import EvalRequest, EvalRun, evaluate
+
+    config = settings()
+    if count is None and not config.llm_url:
+        console.print(f"No orders tried: `--try {TRIED}` decodes generated ones with an engine of its own")
+        return
 
     def show(run: EvalRun) -> None:
         if run.rows:
@@ -160,7 +164,12 @@ def _try(console: Console, menu: Menu, count: int) -> None:
             mark, rest = ("right", "") if row.exact else ("wrong", f"\n       read as {read}")
             console.print(f"{mark}  {row.gold['utterance']}{rest}", markup=False, soft_wrap=True)
 
-    run = evaluate(EvalRequest(menu, sample_orders(menu, count)), settings(), show)
+    try:
+        run = evaluate(EvalRequest(menu, sample_orders(menu, count or TRIED)), config, show)
+    except EngineError as error:
+        if count is not None:
+            raise
+        return console.print(f"No orders tried: {error.detail}", markup=False, soft_wrap=True)
     console.print(f"{sum(row.exact for row in run.rows)} of {len(run.rows)} generated orders came out right")
 
 

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from schemas.errors import InputError
-from schemas.shops.brand import logo_url, parse_colour
-from schemas.shops.retention import parse_days
+from schemas.shops.settings import logo_url, parse_colour, parse_days
 from services.cli.client import errors_shown, opened, operator
 from services.storage.shops.store import Shop
 

@@ -11,18 +11,16 @@ from pathlib import PurePath
 
 from schemas.errors import InputError
 from services.tills.menus import schema_org, sheets, square, toast, uber
-from services.tills.menus.imported import ImportedMenu, Overrides
 from services.tills.menus.rows import Row, rows_of_csv, rows_of_xlsx
+from services.tills.menus.source import ImportedMenu, Overrides
 
-MenuFile = tuple[str, bytes]
-"""Name and content."""
 # Bounded, and searched once for each script's end, so that the time is linear in a page's length.
 _LINKED = re.compile(r"<script[^>]{0,200}application/ld\+json[^>]{0,200}>", re.IGNORECASE)
 _END = re.compile("</script", re.IGNORECASE)
 
 
-def read_menu(files: Sequence[MenuFile], overrides: Overrides) -> ImportedMenu:
-    """Read a menu in any known format; several files are tables of one menu.
+def read_menu(files: Sequence[tuple[str, bytes]], overrides: Overrides) -> ImportedMenu:
+    """Read a menu from files, by name and content, in any known format; several are tables of one menu.
 
     Raises:
         InputError: a file has no known format.

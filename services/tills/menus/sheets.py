@@ -10,13 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from schemas.menu import OptionGroup, Tax, spoken_key
-from services.tills.menus.draft import Draft, new_option
-from services.tills.menus.imported import ImportedMenu, Overrides
+from schemas.menu import spoken_key
+from services.tills.menus.draft import Draft, Part
 from services.tills.menus.rows import Row
-from services.tills.menus.source import Node
+from services.tills.menus.source import ImportedMenu, Node, Overrides
 
 SHEETS = {"option": "options", "name": "items", "field": "menu"}
 """The column by which a table is recognized, in this order, and the name of its sheet."""
@@ -144,17 +142,17 @@ def _add_group(draft: Draft, rows: Sequence[Cells]) -> None:
     values = {key: value for row in reversed(rows) for key, value in row.values.items() if value}
     options = [_fields(draft, row, OPTION) | _prices(draft, row) for row in rows]
     defaults = [option for option in options if option.pop("default", False)]
-    group = draft.add_group(
+    group_id = draft.add_group(
         rows[0].place,
-        options=[new_option(**option) for option in options],
+        options=options,
         defaults=[option.get("ref") or option["name"] for option in defaults],
         charged=False,
         item="",
         **_fields(draft, Cells(rows[0].place, values), GROUP),
     )
-    draft.group_places[group.id] |= rows[0].places("", GROUP)
+    draft.group_places[group_id] |= rows[0].places("", GROUP)
     for number, row in enumerate(rows):
-        draft.group_places[group.id] |= row.places(f"/options/{number}", (*OPTION, "price"))
+        draft.group_places[group_id] |= row.places(f"/options/{number}", (*OPTION, "price"))
 
 
 def _add_item(draft: Draft, cells: Cells) -> None:
@@ -168,9 +166,9 @@ def _add_item(draft: Draft, cells: Cells) -> None:
     draft.add_item(cells.place, **fields, **prices)
 
 
-def _ids(draft: Draft, cells: Cells, column: str, parts: Iterable[OptionGroup | Tax]) -> tuple[str, ...]:
+def _ids(draft: Draft, cells: Cells, column: str, parts: Iterable[Part]) -> tuple[str, ...]:
     """Return the ids of the groups or taxes that a cell names."""
-    ids = {spoken_key(part.name): part.id for part in parts}
+    ids = {spoken_key(part["name"]): part["id"] for part in parts}
     names = {spoken_key(name): name for name in _listed(cells.values.get(column, ""))}
     unknown = [name for key, name in names.items() if key not in ids]
     draft.source.problems.extend(
@@ -179,9 +177,9 @@ def _ids(draft: Draft, cells: Cells, column: str, parts: Iterable[OptionGroup | 
     return tuple(ids[key] for key in names if key in ids)
 
 
-def _fields(draft: Draft, cells: Cells, columns: Iterable[str]) -> dict[str, Any]:
+def _fields(draft: Draft, cells: Cells, columns: Iterable[str]) -> Part:
     """Return the fields of cells that aren't empty, and the name, which `Menu.read` refuses if it is."""
-    fields: dict[str, Any] = {}
+    fields: Part = {}
     for column in columns:
         value, field = cells.values.get(column, ""), FIELD_OF.get(column, column)
         try:
@@ -192,7 +190,7 @@ def _fields(draft: Draft, cells: Cells, columns: Iterable[str]) -> dict[str, Any
     return fields
 
 
-def _prices(draft: Draft, cells: Cells) -> dict[str, Any]:
+def _prices(draft: Draft, cells: Cells) -> Part:
     """Return the price, and those by size."""
     prices: dict[str, int] = {}
     for column, value in cells.values.items():
@@ -201,7 +199,7 @@ def _prices(draft: Draft, cells: Cells) -> dict[str, Any]:
             size, *aliases = map(str.strip, sizes.split(";"))
             # A currency's sign or name may stand next to the figure.
             figure = re.fullmatch(r"[^\d.,-]*([\d.,-]*\d)[^\d.,-]*", value)
-            size_id = draft.size(size, tuple(aliases)) if size else ""
+            size_id = draft.size(size, aliases) if size else ""
             prices[size_id] = draft.minor(figure[1] if figure else value, cells.at(column))
     return {"price": prices.pop("", None), "prices": prices}
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from schemas.menu import Option, OptionGroup, spoken_key
-from services.tills.menus.draft import Draft, new_option
-from services.tills.menus.imported import ImportedMenu, Overrides
-from services.tills.menus.source import Node
+from schemas.menu import spoken_key
+from services.tills.menus.draft import Draft, Offer, Part
+from services.tills.menus.source import ImportedMenu, Node, Overrides
 
 # Bookkeeping, and the looks of Square's screens.
 IGNORED = frozenset(
@@ -21,36 +19,27 @@ IGNORED = frozenset(
     label_color abbreviation description_html description_plaintext ordinal
     available_online available_for_pickup available_electronically product_type skip_modifier_screen item_id
     modifier_list_id channels ecom_visibility category_type is_top_level sellable stockable
-    applies_to_custom_amounts track_inventory pricing_type buyer_facing""".split()
+    applies_to_custom_amounts track_inventory pricing_type buyer_facing type currency""".split()
 )
 _TOGGLES = {"YES": True, "NO": False}
-
-
-class _ListUse(NamedTuple):
-    """A modifier list with an item's own limits and defaults. A `most` of 0 is no limit."""
-
-    list_id: str
-    least: int
-    most: int
-    once: bool
-    defaults: tuple[str, ...]
 
 
 def read(document: object, overrides: Overrides) -> ImportedMenu:
     """Convert the document; raises InvalidMenu if it has another shape."""
     catalog = Node(document)
-    parts = [*catalog.each("objects"), *catalog.each("related_objects")]
-    by_id = {part.text("id", must=True): part for part in parts if not part.flag("is_deleted")}
+    parts = catalog.by_id("objects") | catalog.by_id("related_objects")
+    deleted = {ref for ref, part in parts.items() if part.flag("is_deleted")}
+    catalog.left_out.update(parts.pop(ref).place for ref in deleted)
+    items = [part for part in parts.values() if part.text("type") == "ITEM"]
     currencies = (
         variation.text("item_variation_data.price_money.currency")
-        for part in by_id.values()
-        for variation in _data(part).each("variations")
+        for item in items
+        for variation in _data(item).each("variations")
     )
     currency = next(filter(None, currencies), "")
-    reader = _Reader(by_id, Draft(catalog, overrides.applied_to({"currency": currency}, "Square menu")))
-    for part in by_id.values():
-        if part.text("type") == "ITEM":
-            reader.add_item(part)
+    reader = _Reader(parts, Draft(catalog, overrides.applied_to({"currency": currency}, "Square menu")))
+    for item in items:
+        reader.add_item(item)
     return reader.draft.finish(IGNORED)
 
 
@@ -71,32 +60,34 @@ def _price(part: Node, otherwise: int | None = None) -> int | None:
     return otherwise if price is None else price
 
 
-def _offers(data: Node) -> list[tuple[str, int, str]]:
+def _offers(data: Node) -> list[Offer]:
     """Return name, price and id of each variation; empty if some have no fixed price or share a name."""
-    sold = [one for one in data.each("variations") if not one.flag("is_deleted")]
+    sold = data.each("variations")
     offers = [(_name(one), price, one.text("id")) for one in sold if (price := _price(one)) is not None]
     names = {spoken_key(name) for name, *_ in offers}
     return offers if not data.flag("is_archived") and len(names) == len(offers) == len(sold) else []
 
 
-def _list_use(source: Node, info: Node) -> _ListUse:
-    """Apply an item's `info` to a modifier list; a count of -1 is that of the list."""
+def _limits(source: Node, info: Node) -> Part:
+    """Return a modifier list's limits and defaults as an item's `info` has them; -1 is that of the list."""
 
-    def count(name: str) -> int | None:
+    def count(name: str, otherwise: int) -> int:
         counts = [info.integer(name), _data(source).integer(name)]
-        return next((number for number in counts if number is not None and number >= 0), None)
+        return next((number for number in counts if number is not None and number >= 0), otherwise)
 
-    most = count("max_selected_modifiers")
-    if most is None:
-        most = 1 if _data(source).text("selection_type") == "SINGLE" else 0
+    single = _data(source).text("selection_type") == "SINGLE"
     repeatable = _TOGGLES.get(info.text("allow_quantities"), _data(source).flag("allow_quantities"))
     on = {one.text("id"): _data(one).flag("on_by_default") for one in _data(source).each("modifiers")}
     for one in info.each("modifier_overrides"):
         if (here := _TOGGLES.get(one.text("on_by_default_override"), one.flag("on_by_default"))) is not None:
             on[one.text("modifier_id")] = here
-    defaults = tuple(ref for ref, default in on.items() if default)
-    least = count("min_selected_modifiers") or 0
-    return _ListUse(source.text("id"), least, most, repeatable is False, defaults)
+    return {
+        "ref": source.text("id"),
+        "min": count("min_selected_modifiers", 0),
+        "max": count("max_selected_modifiers", int(single)) or None,
+        "max_each": 1 if repeatable is False else None,
+        "defaults": tuple(ref for ref, default in on.items() if default),
+    }
 
 
 def _foods(details: Iterable[Node]) -> tuple[str, ...]:
@@ -115,17 +106,17 @@ class _Reader:
         return [self.parts[ref] for ref in dict.fromkeys(ids) if ref in self.parts]
 
     def add_item(self, item: Node) -> None:
-        data, name, lack = _data(item), _name(item), self.draft.skip
+        data, name = _data(item), _name(item)
         offers = _offers(data)
         if not offers:
             why = "it is archived, has no price that is fixed everywhere, or two variations of one name"
-            return lack(item.place, f"“{name}” is left out: {why}")
+            return self.draft.leave_out(item, name, why)
         ref = item.text("id")
         if len(offers) == 1:
             only, price, ref = offers[0]
             offers = [("", price, ref)]
             if spoken_key(only) not in ("regular", "", spoken_key(name)):
-                lack(item.place, f"“{only}”, the name of the only variation of “{name}”")
+                self.draft.skip(item.place, f"“{only}”, the name of the only variation of “{name}”")
         infos = [info for info in data.each("modifier_list_info") if info.flag("enabled") is not False]
         lists = {info.text("modifier_list_id", must=True): info for info in infos}
         self.draft.add_item(
@@ -139,7 +130,7 @@ class _Reader:
             diet=_foods(data.each("food_and_beverage_details.dietary_preferences")),
             tax=self.tax(item),
             option_groups=self.groups(lists, item),
-            **self.draft.priced(offers),
+            offers=offers,
         )
 
     def category(self, item: Node) -> str:
@@ -165,37 +156,28 @@ class _Reader:
 
     def groups(self, lists: Mapping[str, Node], item: Node) -> tuple[str, ...]:
         """Return the group ids of an item's modifier lists, skipping free text and unknown lists."""
+        sources = {ref: self.parts[ref] for ref in lists if ref in self.parts}
+        if len(sources) < len(lists):
+            self.draft.skip(item.place, f"“{_name(item)}” has options that the file doesn't have")
         uses = []
-        for list_id, info in lists.items():
-            if list_id in self.parts and _data(self.parts[list_id]).text("modifier_type") != "TEXT":
-                uses.append(_list_use(self.parts[list_id], info))
+        for list_id, source in sources.items():
+            if _data(source).text("modifier_type") == "TEXT":
+                self.draft.leave_out(source, _name(source), "it takes a text")
             else:
-                place = self.parts[list_id].place if list_id in self.parts else "/objects"
-                self.draft.skip(place, f"“{_name(item)}” takes a text, or options that the file doesn't have")
-        return tuple(group.id for group in self.draft.groups_of(uses, lambda one: self.group(one, item)))
+                uses.append(tuple(_limits(source, lists[list_id]).items()))
+        return self.draft.groups_of(uses, lambda limits: self.group(dict(limits), item))
 
-    def group(self, use: _ListUse, item: Node) -> OptionGroup:
-        source = self.parts[use.list_id]
-        return self.draft.add_group(
-            source.place,
-            name=_name(source),
-            ref=use.list_id,
-            min=use.least,
-            max=use.most or None,
-            max_each=1 if use.once else None,
-            options=list(self.options(source, item)),
-            defaults=use.defaults,
-            item=_name(item),
-        )
+    def group(self, limits: Part, item: Node) -> str:
+        source = self.parts[limits["ref"]]
+        options, name = list(self.options(source, item)), _name(item)
+        return self.draft.add_group(source.place, name=_name(source), options=options, item=name, **limits)
 
-    def options(self, source: Node, item: Node) -> Iterator[Option]:
+    def options(self, source: Node, item: Node) -> Iterator[Part]:
         for one in _data(source).each("modifiers"):
             name, price = _name(one), _price(one, otherwise=0)
-            if one.flag("is_deleted"):
-                continue
             if price is None:
-                self.draft.skip(source.place, f"“{name}” is left out: its price differs by location")
+                self.draft.leave_out(one, name, "its price differs by location")
             else:
                 as_it_is = dict.fromkeys(_data(one).texts("child_modifier_list_ids"), Node({}))
                 groups = self.groups(as_it_is, item)
-                yield new_option(name=name, ref=one.text("id"), price=price, option_groups=groups)
+                yield {"name": name, "ref": one.text("id"), "price": price, "option_groups": groups}

@@ -6,6 +6,7 @@ longer allows is refused here, by the checks that every order passes.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,10 +30,6 @@ _DRAFTED = dict.fromkeys(("kind", "sku", "quantity", "size"), True) | {
     "options": {"__all__": set(OptionDraft.model_fields)}
 }
 _PORTIONS = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
-
-
-def _half_up(amount: Fraction) -> int:
-    return int(amount + Fraction(1, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +112,8 @@ class TillCart:
         """Return the order with these bodies, without nulls."""
         return TillOrder(_without_nulls(body), _without_nulls(calculate or body), (*self.refusals, *refusals))
 
-    def without_location(self, location: str | None, what: str) -> Iterator[Refusal]:
-        if location is None:
-            yield Refusal(code="no_location", message=self.say("till_no_location", what=what))
-
-    def without_ref(self, name: str, line: int | None = None) -> Refusal:
-        return Refusal(code="no_ref", message=self.say("till_no_ref", name=name), line=line)
+    def refusal(self, code: str, line: int | None = None, **words: str) -> Refusal:
+        return Refusal(code=code, message=self.say(f"till_{code}", **words), line=line)
 
     def unknown(
         self,
@@ -130,18 +123,20 @@ class TillCart:
         """Yield a refusal for each line and option that the till doesn't know."""
         for line in self.lines:
             if not line_known(line):
-                yield self.without_ref(line.name, line.index)
+                yield self.refusal("no_ref", line.index, name=line.name)
             every = (inner for one in line.options for inner in one.with_inner())
-            yield from (self.without_ref(one.name, line.index) for one in every if not option_known(one))
+            unknown = (one for one in every if not option_known(one))
+            yield from (self.refusal("no_ref", line.index, name=one.name) for one in unknown)
 
     def other_total(
-        self, price: Callable[[TillLine], int], rounded: Callable[[Fraction], int] = _half_up
+        self,
+        price: Callable[[TillLine], int],
+        rounded: Callable[[Fraction], int] = lambda tax: int(tax + Fraction(1, 2)),
     ) -> Iterator[Refusal]:
         """Yield a refusal if the till, by its `price` for one item of a line, would charge another total."""
         theirs, ours, currency = self.total(price, rounded), self.priced.total, self.priced.currency
         if theirs != ours and not self.priced.total_is_minimum:
-            amounts = {"theirs": money(theirs, currency), "ours": money(ours, currency)}
-            yield Refusal(code="other_total", message=self.say("till_other_total", **amounts))
+            yield self.refusal("other_total", theirs=money(theirs, currency), ours=money(ours, currency))
 
     def total(self, price: Callable[[TillLine], int], rounded: Callable[[Fraction], int]) -> int:
         """Return the total at these prices; each tax is rounded once, on the sum of its lines."""
@@ -232,9 +227,7 @@ def _notes(cart: Cart, line: int | None, say: Sentences) -> tuple[str, ...]:
 
 
 def _without_nulls(body: Body) -> Body:
-    def cleaned(value: JsonValue) -> JsonValue:
-        if isinstance(value, list):
-            return [cleaned(one) for one in value]
-        return _without_nulls(value) if isinstance(value, dict) else value
-
-    return {name: cleaned(value) for name, value in body.items() if value is not None}
+    cleaned: Body = json.loads(
+        json.dumps(body), object_hook=lambda part: {key: part[key] for key in part if part[key] is not None}
+    )
+    return cleaned

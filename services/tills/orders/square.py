@@ -28,8 +28,9 @@ def square_order(cart: TillCart, location: str | None) -> TillOrder:
 
 
 def _refused(cart: TillCart, location: str | None) -> Iterator[Refusal]:
-    yield from cart.without_location(location, "location_id")
-    yield from (cart.without_ref(tax.name) for tax in cart.priced.taxes if tax.ref is None)
+    if location is None:
+        yield cart.refusal("no_location", what="location_id")
+    yield from (cart.refusal("no_ref", name=tax.name) for tax in cart.priced.taxes if tax.ref is None)
     yield from cart.unknown(lambda option: option.ref is not None)
     yield from cart.other_total(lambda line: line.menu_price + line.options_price, round)
 

@@ -26,7 +26,8 @@ def toast_order(cart: TillCart, location: str | None) -> TillOrder:
 
 
 def _refused(cart: TillCart, location: str | None) -> Iterator[Refusal]:
-    yield from cart.without_location(location, "diningOption")
+    if location is None:
+        yield cart.refusal("no_location", what="diningOption")
     yield from cart.unknown(
         lambda option: not option.portions or _is_known(option),
         lambda line: all(_pair(line.cart_line.ref)) and all(map(_is_known, _sizes(line))),

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from schemas.menu import Menu
 from services.cli.commands.menu import TEMPLATE, app
 from services.tills.menus.detect import read_menu
-from services.tills.menus.imported import Overrides
+from services.tills.menus.source import Overrides
 from tests.unit.tills.test_menus_import import DOLLARS, read
 
 
@@ -71,15 +71,9 @@ def test_ordinary_cells_of_spreadsheets() -> None:
 
 def test_percentages_of_a_workbook() -> None:
     book = openpyxl.Workbook()
-    for row in (
-        ["field", "value"],
-        ["currency", "USD"],
-        ["tax a", 0.08875],
-        [],
-        ["name", "price"],
-        ["tea", 4],
-    ):
-        book.active.append(row)
+    for row in ("field,value", "currency,USD", "tax a,", "", "name,price", "tea,4"):
+        book.active.append(row.split(","))
+    book.active["B3"] = 0.08875
     book.active["B3"].number_format = "0.000%"
     book.save(file := io.BytesIO())
     assert Menu.parse(read(file.getvalue(), Overrides(), "menu.xlsx").document).taxes[0].rate == "8.875"
