@@ -14,7 +14,7 @@ DOCS   ?= .venv-docs
 TRAINER ?=
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory bench-masks screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train gpu-pack train-score clean packages newcomer client-models helm-tools images test-containers test-containers-short reference docs help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory bench-masks screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train gpu-pack train-score clean packages newcomer client-models helm-tools release images test-containers test-containers-short reference docs help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -104,7 +104,7 @@ $(DOCS)/.installed: requirements-docs.lock
 # --strict: otherwise pip-audit ignores packages that it could not look up, and exits with 0.
 AUDIT := --strict --disable-pip --progress-spinner off --desc off
 audit-packages: $(SUPPLY)/.installed ## list known vulnerabilities of every locked package (needs PyPI's JSON API; ARGS="-s osv" asks osv.dev)
-	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock infra/docker/cuda.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
+	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
 
 clean: ## remove the virtual environment and the stack's data; keeps weights
 	rm -rf $(VENV) .saycart .tools
@@ -115,7 +115,7 @@ helm-tools: setup ## download Helm and the Kubernetes schemas into .tools, for t
 packages: setup ## build wheels and npm tarballs of services/clients in dist/, install and test each (a minute; npm for TypeScript)
 	@$(BIN)/python -m tests.clients.packages
 
-newcomer: ## run and time docs/first-order.md, block by block, in a fresh clone (four minutes; ROOT=folder: in a chroot, as root)
+newcomer: ## run and time docs/first-order.md, block by block, in a fresh clone, then the demo (five minutes; ROOT=folder: in a chroot, as root)
 	@.ci/newcomer
 
 client-models: setup ## regenerate the clients' models after an API change (npm)
@@ -147,7 +147,15 @@ gate: setup ## replay recorded orders without a model; exits with 1 if a set got
 calibrate: setup ## remeasure the ASR confidence table (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python -m tests.bench.calibration.calibrate_asr --data $(DATA) $(ARGS)
 
-images: $(SUPPLY)/.installed ## build this release's images, with SBOM and provenance in dist/ (needs Docker; ARGS=api: only one; docs/containers.md)
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+release: ## run CI, build the images and tag the version, from a clean checkout with a dated changelog (docs/upgrades.md)
+	@test -z "$$(git status --porcelain)" || { echo "Commit first: git status"; exit 1; }
+	@grep -q '^## $(VERSION) (20' CHANGELOG.md || { echo "CHANGELOG.md has no date for $(VERSION): ## $(VERSION) (YYYY-MM-DD)"; exit 1; }
+	@.ci/run
+	@$(MAKE) images
+	@git tag -a v$(VERSION) -m "saycart $(VERSION)"
+
+images: $(SUPPLY)/.installed ## build this release's images, with SBOM and provenance attached (needs Docker and skopeo; ARGS=api: only one; docs/containers.md)
 	@infra/docker/images.sh $(SUPPLY)/bin/python $(ARGS)
 
 test-containers: setup ## build the images, start docker-compose.yml, speak an order, kill workers, upgrade (needs Docker; a quarter of an hour; docs/containers.md)

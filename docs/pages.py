@@ -32,6 +32,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for found in LINK.findall(page.read_text())
         if ":" not in (target := "".join(found))
     }
+    if missing := [str(path) for path in linked if not path.exists()]:
+        raise PluginError(f"pages link to what isn't there: {missing}")
     theirs = [file for file in files if file.src_dir != config.docs_dir]
     ours = [
         File.generated(

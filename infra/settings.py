@@ -131,17 +131,13 @@ class Settings(EngineSettings):
     (429), and those of one address that were accepted wait. 0: any number."""
 
     key_requests_per_minute: int = Field(1200, ge=0)
-    """Requests of one key, or of one signed-in person; more are refused (429). 0: any number."""
-
-    shop_requests_per_minute: int = Field(6000, ge=0)
-    """As `key_requests_per_minute`, for all keys of a shop together."""
+    """Requests of one key, or of one signed-in person; of all keys of a shop five times as many. More are
+    refused (429). 0: any number."""
 
     address_requests_per_minute: int = Field(240, ge=0)
     """Requests without a credential from one address (IPv6: a /64): order pages before there is an order, and
-    sign-ins. Wrong keys, and each page key, are counted separately. 0: any number."""
-
-    order_requests_per_minute: int = Field(240, ge=0)
-    """Requests about one order by its customers, from all addresses. 0: any number."""
+    sign-ins. Wrong keys, each page key, and the customers of each order are counted separately. 0: any
+    number."""
 
     shop_menus_per_hour: int = Field(120, ge=0)
     """New menus and menu changes of one shop per hour; more are refused (429), since each must be prepared

@@ -26,9 +26,6 @@ class EngineSettings(OidcSettings):
     threads: int = 2
     """CPU threads of one transcription, and of the embedded engine."""
 
-    whisper_device: str = "cpu"
-    """`cpu` (int8) or `cuda` (float16)."""
-
     llm_url: str = ""
     """OpenAI-compatible server with guided decoding: llama.cpp's at `http://HOST:PORT`, vLLM at
     `vllm+http://HOST:PORT`. Empty: the embedded engine (`services.decoding.server`)."""

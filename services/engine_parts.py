@@ -57,7 +57,6 @@ class EngineParts:
             return WhisperTranscriber(
                 of_name(name, config.models_dir),
                 name=name,
-                device=config.whisper_device,
                 threads=config.threads,
                 role=role,
                 denoiser=denoiser,

@@ -41,8 +41,7 @@ def main() -> int:
             )
             print("| example | rows | valid | exact | median ms |\n|---|---|---|---|---|")
             for name in args.names or known:
-                figures = run(known[name], engine, args.limit)
-                cells = (name, figures.rows, figures.valid, figures.exact, figures.milliseconds)
+                cells = (name, *run(known[name], engine, args.limit))
                 print(f"| {' | '.join(map(str, cells))} |", flush=True)
     except (SaycartError, ModelError, SupervisorError) as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)

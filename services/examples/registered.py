@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from services.decoding.tasks import Tasks
 from services.examples.fields import EXAMPLE as FIELDS
-from services.examples.runner import Example
 from services.examples.triage import EXAMPLE as TRIAGE
 
-EXAMPLES: tuple[Example[Any], ...] = (TRIAGE, FIELDS)
+EXAMPLES = (TRIAGE, FIELDS)
 TASKS = Tasks(example.task for example in EXAMPLES)

@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
 
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated
 from services.clients.masked.saycart_masked import MaskedEngine, masked
 from services.decoding.completion import translated_errors
 from services.decoding.tasks import Task
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A gold row: the input text and the right answer."""
+class Row(BaseModel):
+    """A gold row: the input text and the right answer, as JSON."""
 
     id: str
     text: str
-    gold: Any
+    gold: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Example(Generic[T]):
-    """A task, its gold rows (JSON lines with `id`, `text` and `gold`), and the test for an exact answer."""
+class Example:
+    """A task, and its gold rows as JSON lines."""
 
-    task: Task[T]
+    task: Task[Any]
     gold: Path
-    exact: Callable[[T, Any], bool]
 
     def rows(self, limit: int | None = None) -> list[Row]:
         """Return the first `limit` gold rows (default: all)."""
-        lines = self.gold.read_text(encoding="utf-8").splitlines()[:limit]
-        return [Row(**json.loads(line)) for line in lines]
+        return [Row.model_validate_json(line) for line in self.gold.read_text().splitlines()[:limit]]
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(NamedTuple):
     """Counts over an example's rows, and the median time of a valid answer. A valid answer is complete,
     inside the mask, and accepted by the model's validators."""
 
@@ -51,7 +45,7 @@ class Figures:
     milliseconds: int | None
 
 
-def run(example: Example[Any], engine: MaskedEngine, limit: int | None = None) -> Figures:
+def run(example: Example, engine: MaskedEngine, limit: int | None = None) -> Figures:
     """Run each row once.
 
     Raises:
@@ -65,5 +59,5 @@ def run(example: Example[Any], engine: MaskedEngine, limit: int | None = None) -
         except (AnswerRefused, DecodeInvalid, DecodeTruncated):
             continue
         times.append(answer.completed.seconds * 1000)
-        exact += example.exact(answer.value, row.gold)
+        exact += answer.value.model_dump(mode="json") == row.gold
     return Figures(len(rows), len(times), exact, round(median(times)) if times else None)

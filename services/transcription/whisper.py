@@ -50,7 +50,7 @@ OPTIONS: dict[str, Any] = {
     "compression_ratio_threshold": None,
 }
 OPTIONS_KEY = "beam5-t0-vad"
-COMPUTE = {"cpu": "int8", "cuda": "float16"}
+COMPUTE = "int8"
 
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "my"))  # split by character
 
@@ -61,7 +61,6 @@ class WhisperTranscriber:
     Args:
         model: a folder of CTranslate2 weights or a hub name, from `infra.weights.models.resolve`.
         name: the name in the model lock, a part of the confidence table's key.
-        device: `cpu` (int8) or `cuda` (float16).
         threads: CPU threads of one transcription.
         role: the engine's name in metrics; other passes add `_fitted`, `_denoised` or `_quiet`.
         denoiser: reduces noise; None for none.
@@ -72,13 +71,11 @@ class WhisperTranscriber:
         model: str,
         *,
         name: str,
-        device: str = "cpu",
         threads: int = 2,
         role: str = "transcription",
         denoiser: Denoiser | None = None,
     ) -> None:
-        self._model_path, self._device, self._threads = model, device, threads
-        self._compute = COMPUTE.get(device, "default")
+        self._model_path, self._threads = model, threads
         self._name = name
         self._role, self._denoiser = role, denoiser
         self._model: Any = None
@@ -88,7 +85,7 @@ class WhisperTranscriber:
         """Load the weights now rather than with the first order.
 
         Raises:
-            EngineMisconfigured: no such model, or a device or precision that this machine lacks.
+            EngineMisconfigured: no such model.
         """
         with self._loading:
             if self._model is not None:
@@ -99,14 +96,14 @@ class WhisperTranscriber:
             try:
                 self._model = WhisperModel(
                     self._model_path,
-                    device=self._device,
-                    compute_type=self._compute,
+                    device="cpu",
+                    compute_type=COMPUTE,
                     cpu_threads=self._threads,
                 )
             except (OSError, ValueError, RuntimeError) as error:
                 raise EngineMisconfigured(
                     f"The speech model {self._name!r} can't be loaded: {error}",
-                    hint="Check SAYCART_WHISPER_MODEL, _SECOND and _DEVICE; `saycart doctor` shows more.",
+                    hint="Check SAYCART_WHISPER_MODEL and _SECOND; `saycart doctor` shows more.",
                 ) from error
             self._model.encode = FittedEncoder(self._model.encode)
 
@@ -172,7 +169,7 @@ class WhisperTranscriber:
 
     def key(self, language: str, variant: str = "") -> str:
         """Return the key of the confidence table: model, precision, options, language and pass."""
-        return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}+{variant}".removesuffix("+")
+        return f"{self._name}/{COMPUTE}/{OPTIONS_KEY}/{language}+{variant}".removesuffix("+")
 
     def segments(
         self,

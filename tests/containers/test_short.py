@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -58,7 +60,10 @@ def test_orders_outlast_the_death_of_a_worker(composed: Composed) -> None:
     assert composed.container("worker-decode")["RestartCount"] > before
 
 
-def test_an_image_of_a_release_says_what_it_is_and_lists_what_is_in_it(composed: Composed) -> None:
+@pytest.mark.skipif(shutil.which("skopeo") is None, reason="no skopeo here (apt-get install skopeo)")
+def test_an_image_of_a_release_says_what_it_is_and_lists_what_is_in_it(
+    composed: Composed, tmp_path: Path
+) -> None:
     """Reuses the build of `composed`."""
     subprocess.run(["make", "images", "ARGS=api"], cwd=REPOSITORY, check=True, timeout=BUILD_S)
     image = f"saycart-api:{version('saycart')}"
@@ -68,6 +73,9 @@ def test_an_image_of_a_release_says_what_it_is_and_lists_what_is_in_it(composed:
     assert len(said["revision"].removesuffix("-dirty")) == 40
     inside = docker("run", "--rm", image, "cat", "/usr/share/doc/saycart/saycart-api.cdx.json")
     assert inside == (REPOSITORY / "dist/saycart-api.cdx.json").read_text()
+    copy = ["skopeo", "copy", "-q", "--all", f"oci:dist/{image}", f"dir:{tmp_path}"]
+    subprocess.run(copy, cwd=REPOSITORY, check=True, timeout=UP_S)
+    assert len(json.loads((tmp_path / "manifest.json").read_text())["manifests"]) == 2
     listed = {part["name"]: part["version"] for part in json.loads(inside)["components"]}
     debian = docker("run", "--rm", image, "dpkg-query", "-W", "-f", "${Package} ${Version}\\n")
     assert dict(line.split() for line in debian.splitlines()).items() <= listed.items()

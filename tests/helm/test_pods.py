@@ -6,7 +6,6 @@ import json
 import math
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -17,7 +16,7 @@ from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
 from services.workers.drain import DRAIN_S
 from services.workers.worker import WORKERS
-from tests.helm.charts import VALUES, Pod, Rendered, render
+from tests.helm.charts import VALUES, Rendered, render
 from tests.helm.tools import HELMS
 
 FINISHES = {"migrate", "weights"}
@@ -184,11 +183,3 @@ def test_a_job_that_would_change_is_another(whole: Rendered, tools_folder: Path,
     mine = whole.pods["weights"].owner
     assert other["spec"] != mine["spec"]
     assert other["metadata"]["name"] != mine["metadata"]["name"]
-
-
-def test_a_gpu_goes_with_the_image_that_has_cuda(chart: Rendered) -> None:
-    hearing: Pod = chart.pods["transcribe"]
-    limits: dict[str, Any] = hearing.main["resources"]["limits"]
-    cuda = chart.settings["SAYCART_WHISPER_DEVICE"] == "cuda"
-    assert ("nvidia.com/gpu" in limits) is cuda
-    assert hearing.main["image"].startswith("saycart-hearing-cuda") is cuda

@@ -17,7 +17,7 @@ api: { replicas: two, proxies: ['*'], replica: 1 }
 workers:
   heard: {}
   sweeper: { keda: { enabled: true } }
-  transcribe: { device: tpu }
+  transcribe: { threads: 0 }
   decode: { concurrency: 1000, resources: { limits: { memory: lots } } }
 settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
 reader: { replicas: 0 }
@@ -28,7 +28,7 @@ networkPolicy: { callers: [{}] }
 secrets: { create: { SAYCART_SECRET: 12345678901234567890123456789012, PASSWORD: hush } }
 """
 NAMED = [
-    "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
+    "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.threads",
     "workers.decode.concurrency", "workers.decode.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
     "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
     "reader.replicas", "recordings.accessModes.0", "networkPolicy.callers.0",

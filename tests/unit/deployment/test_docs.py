@@ -1,9 +1,8 @@
-"""The documents match the code: commands, variables, make targets and links."""
+"""The documents match the code: commands, variables and make targets. `make docs` checks the links."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,6 @@ def test_the_figures_of_quality_are_those_of_the_recorded_rows() -> None:
 
 
 def test_the_site_shows_every_page_and_at_most_twenty_by_hand() -> None:
-    """`make docs` checks that every page of the site exists."""
     pages = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").rglob("*.md")}
     shown = re.findall(r": (docs/\S+\.md)$", (REPOSITORY / "docs/mkdocs.yml").read_text(), re.M)
     assert pages == set(shown)
@@ -95,29 +93,6 @@ def test_commands_exist() -> None:
             if command is None or wrong:
                 unknown.add((first, second, document))
     assert unknown == set()
-
-
-def test_links_resolve() -> None:
-    assert [(link, document) for document in documents() for link in _broken_links(document)] == []
-
-
-def _broken_links(document: Path) -> Iterator[str]:
-    text = re.sub(r"```.*?```|`[^`\n]+`", "", document.read_text(), flags=re.DOTALL)
-    links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
-    for link in links:
-        if re.match(r"[a-z]+:", link):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (document.parent / path).resolve() if path else document
-        if not target.exists() or (
-            anchor and target.suffix == ".md" and anchor not in _anchors(target.read_text())
-        ):
-            yield link
-
-
-def _anchors(text: str) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_finding_is_documented_and_every_documented_one_exists() -> None:

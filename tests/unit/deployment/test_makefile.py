@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -85,6 +86,29 @@ def test_the_lock_pins_all_that_the_project_needs_on_each_python(version: str) -
         if wanted.marker is None or wanted.marker.evaluate(here):
             pin = pinned[canonicalize_name(wanted.name)]
             assert wanted.specifier.contains(str(pin.specifier).removeprefix("==")), wanted
+
+
+@pytest.mark.parametrize(
+    ("dated", "ci", "tags"),
+    [("2026-12-01", "true", "v1.0.0\n"), ("not tagged yet", "true", ""), ("2026-12-01", "false", "")],
+)
+def test_a_release_is_tagged_if_it_has_a_date_and_ci_passes(
+    dated: str, ci: str, tags: str, tmp_path: Path
+) -> None:
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").write_text('version = "1.0.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(f"## 1.0.0 ({dated})\n")
+    for name, program in {".ci/run": ci, "infra/docker/images.sh": "true"}.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).symlink_to(shutil.which(program) or program)
+    for name in ("requirements-supply.lock", ".installed"):
+        (tmp_path / name).touch()
+    git = ["git", "-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "Release"]):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    who = {"GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.com"}
+    subprocess.run([MAKE, "-s", "release", "SUPPLY=."], cwd=tmp_path, env=os.environ | who, timeout=60)
+    assert subprocess.check_output(["git", "tag"], cwd=tmp_path, text=True) == tags
 
 
 def test_what_make_test_runs_alone_is_there_under_that_name() -> None:

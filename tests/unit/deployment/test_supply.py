@@ -99,7 +99,7 @@ def test_a_lock_holds_pins_and_nothing_else(line: str) -> None:
 
 def test_the_built_images_start_from_the_lock_alone() -> None:
     dockerfile = (REPOSITORY / "infra/docker/Dockerfile").read_text()
-    assert {*re.findall(r"-r (\S+)\.lock", dockerfile)} == {"common", "hearing", "llm", "cuda"}
+    assert {*re.findall(r"-r (\S+)\.lock", dockerfile)} == {"common", "hearing", "llm"}
     assert re.findall(r"^ADD |https?://(?!127\.)", dockerfile, re.MULTILINE) == []
 
 

@@ -16,7 +16,7 @@
 {{- $set := dict
   "SAYCART_HOME" "nothing: pods have /data" "SAYCART_MODELS_DIR" "weights" "SAYCART_API_HOST" "nothing: pods have their own address" "SAYCART_API_PORT" "nothing: the Service has port 80"
   "SAYCART_HOSTS" "api.hosts" "SAYCART_PROXIES" "api.proxies" "SAYCART_PUBLIC_URL" "ingress.host" "SAYCART_MIGRATE_AT_START" "migration.enabled"
-  "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_DENOISER" "workers.transcribe.denoiser" "SAYCART_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
+  "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_DENOISER" "workers.transcribe.denoiser" "SAYCART_THREADS" "workers.transcribe.threads"
   "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url"
   "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model"
   "SAYCART_METRICS_PORT" "monitoring.podMonitor"

@@ -85,7 +85,6 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   "SAYCART_WHISPER_SECOND" $values.workers.transcribe.second
   "SAYCART_DENOISER" $values.workers.transcribe.denoiser
   "SAYCART_THREADS" (toString $values.workers.transcribe.threads)
-  "SAYCART_WHISPER_DEVICE" $values.workers.transcribe.device
   "SAYCART_DECODE_CONCURRENCY" (toString $values.workers.decode.concurrency)
   "SAYCART_LLM_URL" (include "saycart.decoderUrl" .)
   "SAYCART_LLM_MODEL" $values.decoder.model
