@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from typing import Any
 
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, Line
 from schemas.priced_cart import Cart, CartLine, CartNote
 
 OptionKey = tuple[str, str, str, int, str]
@@ -16,7 +15,7 @@ LineKey = tuple[str, str | None, str | None, frozenset[OptionKey]]
 """A line without its quantity: kind, sku, size, options."""
 
 
-def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
+def canonical(lines: Iterable[Line]) -> Counter[LineKey]:
     """Return draft lines as a multiset: (kind, sku, size, options) -> quantity.
 
     Equal lines are merged, options are a set, missing fields mean their default, and the customer's words
@@ -28,7 +27,8 @@ def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
             (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1), o.get("portion", "whole"))
             for o in line.get("options", ())
         )
-        key = line.get("kind", "item"), line.get("sku"), line.get("size"), options
+        kind = "item" if line.get("sku") else "not_on_menu"
+        key = kind, line.get("sku"), line.get("size"), options
         merged[key] += line["quantity"]
     return merged
 

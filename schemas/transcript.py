@@ -78,10 +78,10 @@ class Transcript(Described, frozen=True):
     def words_between(self, start: int, end: int) -> tuple[Word, ...]:
         """Return the words in characters [`start`, `end`) of the text; empty without times."""
         result: list[Word] = []
-        at = 0
+        at, begins = 0, (0, *self.starts)
         for word in self.words:
             text = word.text.strip()
-            begin = self.text.find(text, at)
+            begin = self.text.find(text, max(at, begins[word.utterance]))
             if begin < 0:
                 continue
             at = begin + len(text)

@@ -13,7 +13,8 @@ holds the order while the step runs. What errors mean (`failures.py`):
     the menu is new                the order is handed back as it was, and its turn comes again
     anything else                  review, with the reason; the fault is logged
     database down                  a claim is left to the sweeper; a result is kept and retried
-    the result can't be stored     as for a fault of the stage
+    the result can't be stored     released as for a fault; with the attempts used up review, and if that
+                                   can't be stored either, the order ends in `error` without the result
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ import structlog
 from infra.observability import measures, tracing
 from schemas.errors import DecodeCancelled, MenuBeingRead, SaycartError, StaleState, StorageUnavailable
 from schemas.lifecycle import State, advance
+from schemas.order import OrderError
 from schemas.records.orders import OrderRecord, Outcome
+from schemas.review import ReviewReason
 from schemas.shops.access import is_page
 from services.pipeline import order_metrics
-from services.pipeline.failures import exhausted, outcome_of, retry_while_down
+from services.pipeline.failures import FAULT, exhausted, outcome_of, retry_while_down
 from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
+from services.pipeline.stages import ask_human
 from services.storage.orders.store import OrderStore
 
 log = structlog.get_logger()
@@ -118,7 +122,7 @@ class Runner:
         if order.attempt > self.attempts:
             # Workers died with it: counted at the claim, so that it can't go round for ever.
             why = "Workers stopped while working on this"
-            return self._commit(order, exhausted(stage, "attempts_used_up", why, order.language))
+            return self._end(stage, order, exhausted(stage, "attempts_used_up", why, order.language))
         started = time.perf_counter()
         try:
             outcome = stage.step(order, tools)
@@ -135,17 +139,35 @@ class Runner:
         except (StaleState, StorageUnavailable):
             raise
         except Exception as error:
-            return self._failed(stage, order, error)
+            log.exception("stage.result_refused")
+            if order.attempt < self.attempts:
+                return self._retry(order, type(error).__name__)
+            review = ask_human(ReviewReason.STAGE_FAILED, "internal", FAULT, order.language)
+            return self._end(stage, order, review)
 
     def _failed(self, stage: Stage, order: OrderRecord, error: Exception) -> tuple[OrderRecord, bool]:
         """Release the order for a retry, or store the outcome of its stage's error."""
         outcome = outcome_of(error, stage, order.language, may_retry=order.attempt < self.attempts)
         if outcome is not None:
-            return self._commit(order, outcome)
+            return self._end(stage, order, outcome)
+        return self._retry(order, error.code if isinstance(error, SaycartError) else type(error).__name__)
+
+    def _retry(self, order: OrderRecord, code: str) -> tuple[OrderRecord, bool]:
         longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))
         wait_s = random.uniform(0, longest)  # noqa: S311 - full jitter spreads retries, it hides no secret
-        self._release(order, wait_s, error.code if isinstance(error, SaycartError) else type(error).__name__)
+        self._release(order, wait_s, code)
         return order, False
+
+    def _end(self, stage: Stage, order: OrderRecord, outcome: Outcome) -> tuple[OrderRecord, bool]:
+        """Store an outcome that has no result. If even that can't be stored, the order ends in `error`."""
+        try:
+            return self._commit(order, outcome)
+        except (StaleState, StorageUnavailable):
+            raise
+        except Exception:
+            log.exception("stage.review_refused")
+            failure = OrderError(code="internal", message=FAULT, hint=SaycartError.hint, stage=stage.name)
+            return self.orders.abandon(order, failure), False
 
     def _release(self, order: OrderRecord, wait_s: float, code: str | None = None) -> None:
         retry_while_down(

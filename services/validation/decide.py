@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.cart import CartDraft
-from schemas.compare import canonical_draft
+from schemas.compare import canonical, canonical_draft
 from schemas.decision import (
     ACCEPT,
     ACCEPT_LITERAL,
@@ -52,7 +52,7 @@ from services.retrieval.literal import literal_cart
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import Match, retrieve
 from services.retrieval.words import MEASURED
-from services.validation.alignment import aligned, unused_words
+from services.validation.alignment import unused_words
 from services.validation.allergy import check_allergy
 from services.validation.facts import check_facts, check_total
 from services.validation.price import price_cart
@@ -117,7 +117,7 @@ def _is_literal(draft: CartDraft, transcript: Transcript, menu: Menu) -> bool:
     named = {name.id for name in retrieval.names(Match.WHOLE) if name.kind == "item"}
     if not lines or transcript.confidence < 1 or not {line["sku"] for line in lines} <= named:
         return False
-    return canonical_draft(aligned(lines, transcript.text, retrieval)) == canonical_draft(draft)
+    return canonical(lines) == canonical_draft(draft)
 
 
 def _believed(answer: ModelAnswer, menu: Menu, *, literal: bool) -> tuple[bool, bool]:

@@ -25,7 +25,7 @@ from services.validation.questions import NOTHING, OPEN_CHOICES, REST, RIGHT, WH
 YES, NO = "yes", "no"
 INSTEAD = "instead/"
 """Begins the id of an answer that names another item: `instead/SKU`."""
-MOST_OFFERED = 2
+MOST_OFFERED, MOST_TRIED = 2, 20
 UNSORTED = "other"
 """The category of items that have none."""
 # Findings on a line that can be left out, so that the rest of the cart may stand.
@@ -135,7 +135,7 @@ def _near(line: LineDraft, menu: Menu) -> list[tuple[Item, ItemLine]]:
     words = {*item.name.split()}
     near = [one for one in menu.items if one.available and one.category == item.category]
     near.sort(key=lambda one: -len(words.intersection(one.name.split())))
-    lines = ((one, _with_item(line, one, menu)) for one in near)
+    lines = ((one, _with_item(line, one, menu)) for one in near[:MOST_TRIED])
     return list(islice(((one, other) for one, other in lines if _as_said(other, line, menu)), MOST_OFFERED))
 
 
@@ -180,7 +180,8 @@ def _kept(line: LineDraft, before: Cart, menu: Menu) -> LineDraft:
         return line
     had = (menu.item(old.sku) for old in before.lines if old.sku and old.heard.text == line.heard)
     kept = next((one for one in had if one is not None and one.available), None)
-    return line if kept is None else _with_item(line, kept, menu)
+    other = None if kept is None else _with_item(line, kept, menu)
+    return line if other is None or not _as_said(other, line, menu) else other
 
 
 def _with_item(line: ItemLine, item: Item, menu: Menu) -> ItemLine:

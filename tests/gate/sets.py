@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from schemas.compare import canonical
 from schemas.menu import Menu
 from services.learning.training.notation import read_menu
 from services.learning.training.orders import GOLDEN, ORDER_SETS, ROOT, SAMPLES, Part, shops
-from services.learning.training.score import cart_of
 
 MENUS = ROOT / "infra" / "samples" / "menus"
 STRANGERS = ORDER_SETS / "sealed"
@@ -125,4 +125,4 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 
 def gold_cart(order: Order) -> Any:
     """Return an order's gold cart in the form in which carts are compared."""
-    return cart_of(order.gold["cart"]["lines"])
+    return canonical(order.gold["cart"]["lines"])

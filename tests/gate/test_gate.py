@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import structlog
 
+from schemas.compare import canonical
 from schemas.errors import DecodeTruncated
 from schemas.transcript import Transcript
 from services.decoding import wire
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest, DecodedCart
-from services.learning.training.score import cart_of
 from services.transcription.ports import Recording
 from tests.gate.__main__ import main
 from tests.gate.compare import changed_rows, failures
@@ -144,7 +144,7 @@ def test_an_answer_from_elsewhere_plays_as_the_reading_that_it_is(cut_off: bool)
             played.decode(request)
     else:
         read = played.decode(request)
-        assert cart_of(read.lines) == cart_of(gold.lines)
+        assert canonical(read.lines) == canonical(gold.lines)
         assert (read.logprob, read.overruled) == (-0.5, 1)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from starlette.datastructures import Headers
 from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
@@ -33,8 +35,11 @@ Number = Annotated[
 ]
 
 
+_RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{0,18})|-0*[1-9]\d{0,17})", re.ASCII | re.IGNORECASE)
+
+
 class Played(FileResponse):
-    """A recording, whole or in part; its local file is released after the response."""
+    """A recording, whole or one range of it; its local file is released after the response."""
 
     def __init__(self, held: AbstractContextManager[Path], media_type: str, etag: str) -> None:
         """`etag` identifies the recording, which never changes. Raises as `read_errors`."""
@@ -44,6 +49,11 @@ class Played(FileResponse):
         super().__init__(path, media_type=media_type, headers=headers, stat_result=path.stat())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match = _RANGE.fullmatch(Headers(scope=scope).get("range", ""))
+        end = int(self.headers["content-length"]) - 1
+        if match is None or int(match[1] or 0) > min(int(match[2] or end), end):
+            # Several ranges, one beyond the end, or an invalid one: ignore it and send everything.
+            scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"range"]
         with self._held:
             await super().__call__(scope, receive, send)
 
@@ -55,7 +65,7 @@ class Played(FileResponse):
 )
 def get_recording(order_id: str, box: ReadsOrders, utterance: Number = None) -> Response:
     """Get an order's recording. 404 if the order was sent as text, or if its recording was deleted because it
-    was cancelled or unplayable. Supports `Range`."""
+    was cancelled or unplayable. Supports `Range` with one range."""
     return recording(box, order_id, utterance)
 
 

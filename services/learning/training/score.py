@@ -13,12 +13,11 @@ import argparse
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.cart import Line
 from schemas.compare import LineKey, canonical
 from schemas.decision import ACCEPT, ASK
 from services.decoding.menu_names import Unreadable
@@ -53,13 +52,6 @@ class Answered:
         return 0.0 if self.predicted is None or self.overruled else math.exp(self.logprob)
 
 
-def cart_of(lines: Iterable[Line]) -> Cart:
-    """Return the lines of a gold cart or an answer in comparable form."""
-    return canonical(
-        [line | ({} if line.get("sku") else {"kind": "not_on_menu", "sku": None}) for line in lines]
-    )
-
-
 def answered(part: Part, answers: Path) -> list[Answered]:
     """Return the orders of a part that have an answer in a file of `answer.py`."""
     rows = map(json.loads, answers.read_text().splitlines())
@@ -75,10 +67,10 @@ def answered(part: Part, answers: Path) -> list[Answered]:
 def _answered(shop: TrainingShop, row: Row, answer: dict[str, Any]) -> Answered:
     predicted: Cart | None
     try:
-        predicted = cart_of(read_cart(answer["text"], shop.names).lines)
+        predicted = canonical(read_cart(answer["text"], shop.names).lines)
     except Unreadable:
         predicted = None
-    return Answered(cart_of(row.lines), predicted, answer["logprob"], answer.get("overruled", 0))
+    return Answered(canonical(row.lines), predicted, answer["logprob"], answer.get("overruled", 0))
 
 
 def outcome(orders: Sequence[Answered], accept: float, ask: float) -> Figures:

@@ -9,9 +9,10 @@ from sqlalchemy import delete, not_, select, text, update
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.lifecycle import State
+from schemas.lifecycle import Event, State, advance
+from schemas.order import OrderError
 from schemas.records.orders import OrderRecord
-from services.storage.base.changes import FREE, record_event, swap, swap_order, writing
+from services.storage.base.changes import FREE, IDLE, record_event, swap, swap_order, writing
 from services.storage.base.mapping import order_of
 from services.storage.base.scoping import OfShop
 from services.storage.base.tables import WAITS, OrderRow, TurnRow
@@ -76,6 +77,21 @@ class Claims(OfShop):
                 row = swap_order(session, order, columns | {"updated_at": now})
                 record_event(session, row, "retry", now, {"code": code})
             turns.end(session, now, order, menu=code is None)
+
+    def abandon(self, order: OrderRecord, error: OrderError) -> OrderRecord:
+        """End a claimed order in its error state without a result or messages, neither of which could be
+        stored.
+
+        Raises:
+            StaleState: the order changed since it was claimed.
+        """
+        with writing(self._database) as (session, now):
+            state = advance(order.state, Event.BROKE)
+            columns = IDLE | {"state": state.value, "updated_at": now, "error": error}
+            row = swap_order(session, order, columns)
+            record_event(session, row, Event.BROKE.value, now, {"code": error.code})
+            turns.end(session, now, order)
+            return order_of(row)
 
     def due(self, *, limit: int, idle_s: float) -> list[tuple[str, State]]:
         """List orders that can be claimed and haven't changed for `idle_s` seconds, oldest first; until then

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, not_, select, text
+from sqlalchemy import ColumnElement, and_, not_, select, text
 from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
@@ -71,15 +71,15 @@ class Replays(OfShop):
     def times_asked_again(self, order: OrderRecord) -> int:
         """Count how often the order's client was asked to repeat an order in the last hour."""
         client = select(OrderRow.client).where(OrderRow.id == order.id).scalar_subquery()
-        query = select(func.count()).where(
-            OrderRow.error["code"].as_string() == SAY_IT_AGAIN,
+        query = select(OrderRow.error).where(
             OrderRow.state == State.FAILED.value,
             OrderRow.updated_at >= self._database.clock(3600),
             OrderRow.shop_id == order.shop,
             OrderRow.client == client,
         )
         with self._database.read() as session:
-            return session.scalar(query) or 0
+            errors = session.scalars(query)
+            return sum(error is not None and error.code == SAY_IT_AGAIN for error in errors)
 
 
 def _untranscribed(order: OrderRecord) -> tuple[StoredUtterance, ...]:

@@ -81,14 +81,21 @@ def refusing(monkeypatch: pytest.MonkeyPatch, refused: Callable[[Outcome], bool]
 
 
 @pytest.mark.parametrize("state", FLOW)
-def test_a_result_that_can_never_be_stored_ends_in_review(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, state: State
+@pytest.mark.parametrize("whatever", [False, True], ids=["its result", "whatever it is"])
+def test_a_result_that_can_never_be_stored_ends_in_review_or_an_error(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, state: State, whatever: bool
 ) -> None:
     order_id = order_at(pipeline, state)
-    refusing(monkeypatch, lambda outcome: outcome.event is not Event.DOUBTED, ValueError("poison"))
+    refusing(
+        monkeypatch, lambda outcome: whatever or outcome.event is not Event.DOUBTED, ValueError("poison")
+    )
     order = pipeline.until_settled(order_id)
     assert pipeline.types(order_id).count("retry") == ATTEMPTS - 1
-    assert pipeline.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
+    if whatever:
+        assert order.error is not None
+        assert (order.error.code, order.error.stage) == ("internal", FLOW[state].name)
+    else:
+        assert pipeline.reasons(order_id) == {ReviewReason.STAGE_FAILED}
     assert (order.attempt, order.lease_owner) == (0, None)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.cart import MAX_NOTES, CartDraft, Line, OptionLine
+from schemas.compare import canonical
 from schemas.menu import Menu
 from services.decoding import wire
 from services.decoding.menu_names import Names, Unreadable
@@ -16,7 +17,6 @@ from services.decoding.wire_mask import wire_mask
 from services.decoding.wire_schema import CART, Object, wire_schema
 from services.learning.training.examples import with_words
 from services.learning.training.orders import Row, TrainingShop, shops
-from services.learning.training.score import cart_of
 from services.learning.training.written_cart import in_place
 from tests.pizzeria import PIZZERIA
 
@@ -88,7 +88,7 @@ REFUSED = {
 @pytest.mark.parametrize(("lines", "text"), SPELLED)
 def test_a_cart_has_one_spelling_that_round_trips_under_the_mask(lines: list[Line], text: str) -> None:
     assert wire.write(lines, NAMES) == text
-    assert cart_of(wire.read_cart(text, NAMES).lines) == cart_of(lines)
+    assert canonical(wire.read_cart(text, NAMES).lines) == canonical(lines)
     assert wire_mask(NAMES, SAID).accepts(text)
 
 
@@ -156,7 +156,8 @@ def test_every_training_order_round_trips() -> None:
     for shop, row in _orders():
         text = wire.write(with_words(row, row.utterance, (), shop), shop.names)
         assert wire_mask(shop.names, row.utterance).accepts(text), row.id
-        assert cart_of(_placed(wire.read_cart(text, shop.names).lines, shop)) == cart_of(row.lines), row.id
+        placed = _placed(wire.read_cart(text, shop.names).lines, shop)
+        assert canonical(placed) == canonical(row.lines), row.id
 
 
 def _placed(lines: list[Line], shop: TrainingShop) -> list[Line]:

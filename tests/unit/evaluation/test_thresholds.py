@@ -23,7 +23,7 @@ SHOP = TrainingShop(MenuContext(CAFE), [Row(f"cafe-{n}", "a", "a large latte", L
 
 def known(right: int, wrong: int, probability: float) -> list[Answered]:
     one = Answered(Counter(), Counter(), math.log(probability))
-    return [one] * right + [replace(one, predicted=score.cart_of(LATTE))] * wrong
+    return [one] * right + [replace(one, predicted=score.canonical(LATTE))] * wrong
 
 
 def test_orders_are_counted_by_where_their_probability_lies() -> None:

@@ -139,6 +139,7 @@ def test_what_no_mask_holds_is_refused_in_words_at_its_place(what: str) -> None:
             '"ab"',
             '"a"',
         ),
+        ({"type": ["string", "null"], "maxLength": 3}, "null", '"abcd"'),
     ],
 )
 def test_what_stands_around_a_reference_or_a_union_holds(schema: Any, text: str, refused: str) -> None:

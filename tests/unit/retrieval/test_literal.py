@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.compare import canonical
 from services.decoding import wire
 from services.decoding.wire_mask import wire_mask
 from services.learning.training.orders import shops
-from services.learning.training.score import cart_of
 from services.retrieval.literal import literal_cart
 from services.retrieval.names import MenuNames, names_of
 from services.retrieval.retrieval import retrieve
@@ -54,8 +54,8 @@ def test_names_numbers_and_amounts_are_taken_at_their_word(said: str, cart: str)
 def test_it_is_the_intended_cart_of_almost_half_of_the_tuned_orders() -> None:
     orders = [(row, shop.menu) for shop in shops("tune") for row in shop.rows]
     right = sum(
-        cart_of(literal_cart(row.utterance, retrieve(row.utterance, names_of(menu)), menu))
-        == cart_of(row.lines)
+        canonical(literal_cart(row.utterance, retrieve(row.utterance, names_of(menu)), menu))
+        == canonical(row.lines)
         for row, menu in orders
     )
     assert right / len(orders) > 0.44

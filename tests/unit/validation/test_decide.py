@@ -29,7 +29,8 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.review import settle_by_answer
 from services.validation.decide import Decided, decide
-from services.validation.whole_cart import with_instead
+from services.validation.price import price_cart
+from services.validation.whole_cart import with_instead, with_kept_items
 from tests.stand_ins import CAFE, in_review
 from tests.unit.validation.test_facts import draft
 
@@ -102,6 +103,14 @@ def test_a_cart_that_typed_words_do_not_say_literally_has_to_be_surer(heard: dic
         (Verdict.ASKS, False),
         (Verdict.ACCEPTED, False),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a small\nlatte with oat milk", " and ".join(["a latte, a muffin"] * 7), "a latte with 20 oat milk"],
+)
+def test_words_that_no_cart_can_hold_literally_are_judged_too(text: str) -> None:
+    assert decided(OAT, ASK, text=text).decision.verdict is Verdict.ASKS
 
 
 @pytest.mark.parametrize(
@@ -225,5 +234,11 @@ def test_an_offer_keeps_the_size_and_options_that_were_said(size: str, offers: l
     assert question is not None
     assert [answer.id for answer in question.answers] == offers
     assert ("iced latte" in question.text) == (len(offers) > 2)
-    (line,) = with_instead(order, offers[0], menu.menu).lines if len(offers) > 2 else order.lines
+    chosen = with_instead(order, offers[0], menu.menu) if len(offers) > 2 else order
+    (line,) = chosen.lines
     assert (line.size, [option.id for option in line.options]) == (size, ["oat"])  # type: ignore[union-attr]
+    # Said again with more, it stays what was chosen; but not with what the chosen item doesn't have.
+    before = price_cart(chosen, menu.menu, 1, Transcript(text=SAID, confidence=1.0), [])
+    assert with_kept_items(order, before, menu.menu) == (chosen if len(offers) > 2 else order)
+    medium = draft(latte(size="M", options=[{"group": "milk", "id": "oat"}]))
+    assert with_kept_items(medium, before, menu.menu) == medium

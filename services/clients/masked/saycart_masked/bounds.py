@@ -96,6 +96,8 @@ class _Walk:
         node = {key: value for key, value in node.items() if key not in NOTES and not key.startswith("x-")}
         if "patternProperties" in node:
             return self.refuse(at, "fields")
+        if isinstance(node.get("type"), list):
+            node = {"anyOf": [node | {"type": kind} for kind in node["type"]]}
         closed = self._forms.get(next((key for key in self._forms if key in node), str(node.get("type"))))
         return closed(node, at) if closed else self.refuse(at, "anything")
 
