@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from schemas.described import Described
 from schemas.question import Question
 from schemas.review import ReviewReason
+from schemas.shops.settings import Acceptance
 
 ACCEPT, ACCEPT_LITERAL, ASK = 0.997, 0.99, 0.5
 """Minimum probabilities of a cart to be accepted, to be accepted if it is the literal cart
@@ -96,7 +97,13 @@ class Decision(BaseModel, frozen=True):
 
 
 class Policy(BaseModel, frozen=True):
-    """Limits of what is accepted without a look: a calibrated confidence, 0..1, and a sum in minor units."""
+    """Limits of what is accepted without a look: a calibrated confidence, 0..1, a sum in minor units, and
+    the shop's own settings."""
 
     asr_threshold: float
     max_total: float
+    accepts: Acceptance = Acceptance()
+
+    def of(self, accepts: Acceptance) -> Policy:
+        """Return the policy of a shop with these settings."""
+        return self.model_copy(update={"accepts": accepts})

@@ -129,11 +129,12 @@ class Container(EngineParts):
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
             policy=self.policy,
+            accepts=lambda shop: self.shops.get(shop).accepts,
         )
 
     @property
     def policy(self) -> Policy:
-        """The limits for accepting an order without a person."""
+        """The limits for accepting an order without a person, of every shop."""
         limits = self.settings
         return Policy(asr_threshold=limits.asr_threshold, max_total=limits.max_order_total)
 

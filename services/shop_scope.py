@@ -159,7 +159,8 @@ class ShopScope:
         if answer.version is not None:
             _check_version(order, answer.version)
         with tracing.span("answer", {"saycart.order.id": order_id}, link=order.traceparent):
-            outcome = settle_by_answer(order, answer, self.menu_of(order), self._box.policy)
+            policy = self._box.policy.of(self.shops.get(self.shop).accepts)
+            outcome = settle_by_answer(order, answer, self.menu_of(order), policy)
             answered = self.orders.answer(order, outcome)
         if answered.state is State.CANCELLED:
             self._drop_recording(order)

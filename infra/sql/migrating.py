@@ -38,7 +38,8 @@ def revision(connection: Connection) -> str:
     if at and at not in known():
         raise InputError(
             f"The tables are at {at}, and this release ends at {known()[-1]}",
-            hint="Run the newer release here too, or put back the backup from before its `saycart migrate`.",
+            hint="Run the newer release here too, or restore the backup from before its `saycart migrate`. A "
+            "development version's tables can't be used.",
         )
     return at
 

@@ -14,6 +14,7 @@ from schemas.lifecycle import Event, State
 from schemas.order import DecodedBy, OrderError
 from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
+from schemas.shops.access import is_page
 from schemas.transcript import Transcript
 
 
@@ -99,6 +100,11 @@ class OrderRecord:
     erased_at: datetime | None = None
     traceparent: str | None = None
     waited_s: float = field(default=0.0, compare=False)
+
+    @property
+    def needs_yes(self) -> bool:
+        """True if its customer must confirm a cart that was in doubt or corrected: on a page always."""
+        return self.confirm or is_page(self.source)
 
     @property
     def spoken(self) -> bool:

@@ -1,4 +1,4 @@
-"""A shop's settings: how many days it keeps data after an order ends, and its brand on customers' pages."""
+"""A shop's settings: how many days it keeps data, how it accepts orders, its brand on customers' pages."""
 
 from __future__ import annotations
 
@@ -53,6 +53,16 @@ def parse_days(text: str) -> Days | None:
 def seconds(days: Days | None) -> float | None:
     """Return the retention in seconds; None for no limit."""
     return None if days is None or days == FOREVER else days * DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What a shop accepts without asking its customer or a person."""
+
+    at_once: bool = False
+    """Orders from its pages in which nothing is in doubt, without the customer's confirmation."""
+    allergies: bool = False
+    """Allergies and diets that the order's notes have, without a person."""
 
 
 @dataclass(frozen=True, slots=True)

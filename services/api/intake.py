@@ -80,7 +80,7 @@ def _order(box: ShopScope, caller: Caller, key: str | None, sent: TextOrder | Up
         menu_version=menu.version,
         language=menu.menu.language,
         metadata=metadata,
-        confirm=confirm or caller.confirm,
+        confirm=confirm or (caller.confirm and not box.shops.get(box.shop).accepts.at_once),
         client=caller.backlog,
         traceparent=tracing.current_traceparent(),
     )

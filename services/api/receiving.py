@@ -43,7 +43,8 @@ class Accepted:
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The source of an order: `backlog` is the client that it counts against, `keys` the namespace of its
-    Idempotency-Keys; with `confirm` its customer always has to confirm the cart."""
+    Idempotency-Keys; with `confirm` its customer has to confirm the cart, unless the shop accepts
+    orders at once."""
 
     backlog: str
     keys: str

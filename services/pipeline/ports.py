@@ -14,6 +14,7 @@ from schemas.decision import Policy
 from schemas.lifecycle import State
 from schemas.menu import MenuVersion
 from schemas.records.orders import OrderRecord
+from schemas.shops.settings import Acceptance
 from services.decoding.ports import CartDecoder
 from services.transcription.ports import Recording, Transcriber
 
@@ -53,6 +54,8 @@ class Tools:
     """Measured share of right orders where two recognizers agree, by their `Transcript.source` and the
     first one's confidence."""
     policy: Policy
+    accepts: Callable[[str], Acceptance] = lambda _: Acceptance()
+    """By shop."""
     compact: Callable[[Recording], str | None] = lambda _: None
     """Store a smaller copy of the recording, as FLAC, and return its key; None if it is small already."""
     drop_recording: Callable[[str], object] = lambda _: None

@@ -42,10 +42,8 @@ def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: Me
     draft = decision.cart if decision.action == "correct" else order.draft
     if draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to approve; send a corrected one")])
-    if "notes" not in draft.model_fields_set and order.draft is not None:
-        # A client that knows no notes must not lose an allergy by correcting a line.
-        draft = draft.model_copy(update={"notes": order.draft.notes})
-    event = Event.PROPOSED if order.confirm else Event.APPROVED
+    draft = _with_notes(draft, order)
+    event = Event.PROPOSED if order.needs_yes else Event.APPROVED
     return _priced(event, order, draft, menu, detail, overruled=OVERRULED)
 
 
@@ -111,7 +109,7 @@ def _after_choice(
     if decided.decision.verdict is not Verdict.ACCEPTED:
         event, reasons = Event.CHOSEN, decided.decision.reasons
     else:
-        event, reasons = Event.PROPOSED if order.confirm else Event.ANSWERED, None
+        event, reasons = Event.PROPOSED if order.needs_yes else Event.ANSWERED, None
     findings = (*answers_so_far(order), *decided.findings)
     return Outcome(event, draft=draft, cart=decided.cart, findings=findings, reasons=reasons, detail=detail)
 
@@ -157,9 +155,18 @@ def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) 
     draft = corrected or order.draft
     if draft is None or order.draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to confirm")])
+    draft = _with_notes(draft, order)
     changed = canonical_draft(draft) != canonical_draft(order.draft)
     overruled = frozenset[str]() if changed else OVERRULED & {f.code for f in order.findings}
     return _priced(Event.CONFIRMED, order, draft, menu, {"corrected": changed}, overruled)
+
+
+def _with_notes(draft: CartDraft, order: OrderRecord) -> CartDraft:
+    """Return `draft` with the order's notes unless it was sent with notes: a client that knows none must not
+    lose an allergy by correcting a line."""
+    if "notes" in draft.model_fields_set or order.draft is None:
+        return draft
+    return draft.model_copy(update={"notes": order.draft.notes})
 
 
 def _priced(

@@ -6,6 +6,7 @@ Errors pass through; the runner knows what each kind means.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -164,17 +165,17 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         raise ValueError("A decoded order must have a draft")
     draft = order.draft if order.before is None else with_kept_items(order.draft, order.before, menu.menu)
     answer = order.answer or ModelAnswer()
-    decided = decide(draft, transcript, menu, answer, tools.policy)
+    policy = tools.policy.of(tools.accepts(order.shop))
+    decided = decide(draft, transcript, menu, answer, policy)
     if order.before is not None:
         kept = with_kept_answers(draft, order.before, decided.findings)
         if kept != draft:
-            draft, decided = kept, decide(kept, transcript, menu, answer, tools.policy)
+            draft, decided = kept, decide(kept, transcript, menu, answer, policy)
     if again := ask_again(order, draft, decided.findings, tools, StageName.VALIDATE):
         return again
     decision = decided.decision
-    accepted = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(
-        accepted if decision.verdict is Verdict.ACCEPTED else Event.DOUBTED,
+        _accepted(order, decided.findings) if decision.verdict is Verdict.ACCEPTED else Event.DOUBTED,
         draft=draft,
         cart=decided.cart,
         findings=decided.findings,
@@ -182,6 +183,13 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         decision=decision,
         detail={"reasons": [reason.value for reason in decision.reasons]},
     )
+
+
+def _accepted(order: OrderRecord, findings: Iterable[Finding]) -> Event:
+    """Return the event of an order without a doubt: a page shows an allergy to the customer in any case."""
+    allergy = any(finding.code == "allergy_said" for finding in findings)
+    shown_first = order.needs_yes if allergy else order.confirm
+    return Event.PROPOSED if shown_first else Event.ACCEPTED
 
 
 def ask_human(reason: ReviewReason, code: str, message: str, language: str) -> Outcome:

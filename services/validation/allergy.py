@@ -2,7 +2,7 @@
 
 No line of a cart says "I'm allergic to peanuts". So unless the words are only the name of what is in the
 cart ("a vegan burger"), a person decides what the kitchen has to know: an unnecessary review is better than
-a missed allergy.
+a missed allergy. A shop may accept what a note tells the kitchen; a question always needs a person.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from schemas.priced_cart import Finding
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
-from services.validation.dietary import dietary_words, mentions, telling_name
+from services.validation.dietary import asks_of_dish, dietary_words, mentions, telling_name
 
 
-def check_allergy(draft: CartDraft, menu: Menu, transcript: Transcript) -> list[Finding]:
-    """Return a blocking finding if the customer or the draft's notes spoke of an allergy or a diet."""
-    noted = next((note.heard for kind in DIETARY for note in draft.notes if note.kind is kind), None)
-    words = dietary_words(transcript.text, names_in(draft, menu)) or noted
+def check_allergy(
+    draft: CartDraft, menu: Menu, transcript: Transcript, *, accepted: bool = False
+) -> list[Finding]:
+    """Return a finding if the customer or the draft's notes spoke of an allergy or a diet. It blocks, unless
+    the shop has `accepted` them, the notes of an order with an item cover all, and nothing was asked."""
+    notes = [note.heard for kind in DIETARY for note in draft.notes if note.kind is kind]
+    words = dietary_words(transcript.text, names_in(draft, menu)) or next(iter(notes), None)
     if words is None:
         return []
+    covered = not mentions(transcript.text, names_in(draft, menu), notes) and any(names_in(draft, menu))
+    if accepted and covered and not asks_of_dish(transcript.text):
+        return [Finding.info("allergy_said", sentences(menu.language)("allergy_noted", words=words))]
     return [Finding.blocking("allergy_said", sentences(menu.language)("allergy_said", words=words))]
 
 

@@ -5,7 +5,7 @@ grammar. A doubt is a blocking finding, from these sources:
 
 | source | doubt |
 |---|---|
-| `allergy` | an allergy or a diet was said that no option tells |
+| `allergy` | an allergy or a diet was said that no option tells, unless the shop accepts it as a note |
 | `facts` | the menu does not allow it, does not have it, or leaves a choice open |
 | `price` | the total is over the shop's limit |
 | `whole_cart` | the language model is not sure enough of the cart, or nothing is in it |
@@ -78,7 +78,8 @@ def decide(
 ) -> Decided:
     """Judge the language model's `draft` of `transcript`."""
     menu = version.menu
-    findings = check_allergy(draft, menu, transcript)  # first, for who reads only the beginning
+    # First, for who reads only the beginning.
+    findings = check_allergy(draft, menu, transcript, accepted=policy.accepts.allergies)
     findings += [*check_facts(draft, menu), *_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)

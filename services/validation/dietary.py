@@ -30,7 +30,7 @@ def _read() -> tuple[dict[str, re.Pattern[str]], tuple[str, ...]]:
         any_of = "(?:" + "|".join(lists[name]) + ")"
         return re.sub(r"<(\w+)>", lambda inner: filled(inner[1]), any_of)
 
-    used = ("against", "always", "unless_named", "harmless")
+    used = ("against", "always", "asks", "unless_named", "harmless")
     return {name: re.compile(rf"\b{filled(name)}\b") for name in used}, tuple(lists["nearly"])
 
 
@@ -62,6 +62,11 @@ def mentions(text: str, names: Iterable[str], noted: Iterable[str]) -> list[str]
         reach = min(len(spoken) - 1, max(first + CONTEXT_WORDS, last))
         result.append(text[spoken[max(0, first - CONTEXT_WORDS)].start() : spoken[reach].end()])
     return result
+
+
+def asks_of_dish(text: str) -> bool:
+    """Return True if `text` may ask what is in a dish or how it is made."""
+    return _PATTERNS["asks"].search(_folded(text)) is not None
 
 
 def allergen_in(words: str) -> str | None:

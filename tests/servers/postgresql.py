@@ -56,7 +56,8 @@ $$
 """
 AS_MIGRATED = """
 UPDATE shops SET name = 'Main shop', needs_second_step = false, keep_recordings_days = NULL,
-    keep_transcripts_days = NULL, keep_orders_days = NULL, colour = NULL, logo = NULL
+    keep_transcripts_days = NULL, keep_orders_days = NULL, accepts_at_once = false,
+    accepts_allergies = false, colour = NULL, logo = NULL
 """
 
 

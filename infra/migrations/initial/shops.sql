@@ -9,6 +9,8 @@ CREATE TABLE shops (
     keep_transcripts_days INTEGER,
     keep_orders_days INTEGER,
     needs_second_step BOOLEAN NOT NULL,
+    accepts_at_once BOOLEAN NOT NULL DEFAULT false,
+    accepts_allergies BOOLEAN NOT NULL DEFAULT false,
     colour VARCHAR,
     logo VARCHAR,
     PRIMARY KEY (id)

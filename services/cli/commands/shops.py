@@ -16,6 +16,24 @@ from services.storage.shops.store import Shop
 
 app = typer.Typer(no_args_is_help=True)
 _KEPT = "1 to 36500, `forever`, or `default` (from the settings)"
+_AtOnce = Annotated[
+    bool | None,
+    typer.Option(
+        "--accept-at-once/--confirm-first",
+        help="whether orders from its pages are accepted before the customer sees them, if not in doubt",
+    ),
+]
+_Allergies = Annotated[
+    bool | None,
+    typer.Option(
+        "--accept-allergies/--check-allergies",
+        help="whether allergies and diets are accepted as notes, without a person",
+    ),
+]
+_SecondStep = Annotated[
+    bool | None,
+    typer.Option("--second-step/--no-second-step", help="whether its staff need a code to sign in"),
+]
 
 
 @app.command()
@@ -35,10 +53,9 @@ def set_(
     keep_recordings_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
     keep_transcripts_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
     keep_orders_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
-    second_step: Annotated[
-        bool | None,
-        typer.Option("--second-step/--no-second-step", help="whether its staff need a code to sign in"),
-    ] = None,
+    accept_at_once: _AtOnce = None,
+    accept_allergies: _Allergies = None,
+    second_step: _SecondStep = None,
     name: Annotated[str | None, typer.Option(help="display name")] = None,
     colour: Annotated[str | None, typer.Option(help="of its order page: #0a7, or `none`")] = None,
     logo: Annotated[
@@ -46,7 +63,8 @@ def set_(
         typer.Option(metavar="FILE", help="of its order page: PNG, JPEG or SVG up to 8 kB, or `none`"),
     ] = None,
 ) -> None:
-    """Set how long a shop keeps data after an order ends, its staff's second step, and how its pages look."""
+    """Set how long a shop keeps data after an order ends, how it accepts orders, its staff's second step,
+    and how its pages look."""
     with errors_shown() as console, opened() as box:
         options = {
             "recordings": keep_recordings_days,
@@ -54,11 +72,15 @@ def set_(
             "orders": keep_orders_days,
         }
         changes = {what: parse_days(days) for what, days in options.items() if days is not None}
+        asked = {"at_once": accept_at_once, "allergies": accept_allergies}
+        accepts = {what: accepted for what, accepted in asked.items() if accepted is not None}
         looks = _looks(name, colour, logo)
-        if not changes and not looks and second_step is None:
+        if not changes and not accepts and not looks and second_step is None:
             raise InputError("Nothing to set", hint="For example --keep-recordings-days 14.")
         if looks:
             box.shops.set_brand(shop, looks, by=operator())
+        if accepts:
+            box.shops.set_acceptance(shop, accepts, by=operator())
         if second_step is not None:
             box.shops.require_second_step(shop, second_step, by=operator())
         _show(console, box.shops.set_retention(shop, changes, by=operator()))
@@ -92,6 +114,9 @@ def _looks(name: str | None, colour: str | None, logo: str | None) -> dict[str, 
 
 def _show(console: Console, shop: Shop) -> None:
     console.print(", ".join(f"{what}: {days}" for what, days in shop.keeps.shown().items()))
+    at_once, noted = shop.accepts.at_once, shop.accepts.allergies
+    console.print(f"orders from pages: {'accepted at once' if at_once else 'confirmed first'}")
+    console.print(f"allergies: {'accepted as notes' if noted else 'checked by a person'}")
     console.print(f"second step: {_step(shop.needs_second_step)}")
     console.print(f"name: {shop.brand.name}", markup=False)
     colour, logo = shop.brand.colour or "default", "own" if shop.brand.logo else "default"

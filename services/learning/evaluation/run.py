@@ -20,6 +20,7 @@ from schemas.open_questions import open_question
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP
+from schemas.shops.settings import Acceptance
 from schemas.transcript import Transcript, joined
 from schemas.writable import clean
 from services.pipeline.flow import FLOW
@@ -75,6 +76,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         tools,
         menu=lambda shop, _id, version: MenuVersion(shop, menu, version, "", _EPOCH),
         recording=lambda key: nullcontext((audio_dir or Path()) / key),
+        accepts=lambda _: Acceptance(),
     )
     order = _order(row, menu, spoken=audio_dir is not None and bool(row.get("audio")))
     order, ms, reasons, failed = _process(order, local)

@@ -33,7 +33,7 @@ HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS 
 
 class ShopRow(Base):
     """A shop, to which menus, orders, reviews, accounts and keys belong. Days of retention: 0 is for ever,
-    NULL as in the settings. `colour` and `logo`: see `Brand`."""
+    NULL as in the settings. `accepts_...`: see `Acceptance`; `colour` and `logo`: see `Brand`."""
 
     __tablename__ = "shops"
 
@@ -44,6 +44,8 @@ class ShopRow(Base):
     keep_transcripts_days: Mapped[int | None]
     keep_orders_days: Mapped[int | None]
     needs_second_step: Mapped[bool]
+    accepts_at_once: Mapped[bool] = mapped_column(default=False)
+    accepts_allergies: Mapped[bool] = mapped_column(default=False)
     colour: Mapped[str | None]
     logo: Mapped[str | None]
 

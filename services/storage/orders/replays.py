@@ -46,9 +46,9 @@ class Replays(OfShop):
             check_unclaimed(session, now, order.id)
             event = _where_to(order)
             withdraw_review(session, order.id)
-            columns = CLEARED
+            columns = CLEARED | {"confirm": order.needs_yes}
             if event is Event.REPLAYED_FROM_AUDIO:
-                columns = CLEARED | {"transcript": None, "utterances": _untranscribed(order)}
+                columns |= {"transcript": None, "utterances": _untranscribed(order)}
             return move(session, now, order, Outcome(event), **columns)
 
     def failed(self, since_s: float | None = None) -> list[str]:

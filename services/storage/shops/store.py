@@ -6,7 +6,7 @@ import builtins
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from sqlalchemy import select
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import Actor
-from schemas.shops.settings import FOREVER, Brand, Days, Keeping
+from schemas.shops.settings import FOREVER, Acceptance, Brand, Days, Keeping
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.scoping import shop_row
@@ -34,6 +34,7 @@ class Shop:
     created_at: datetime
     keeps: Keeping
     needs_second_step: bool
+    accepts: Acceptance
     brand: Brand
 
 
@@ -79,6 +80,11 @@ class ShopStore:
         in open sessions."""
         columns, action = {"needs_second_step": needed}, "shop.second_step"
         return self._change(shop_id, columns, by, action, lambda shop: {"needed": shop.needs_second_step})
+
+    def set_acceptance(self, shop_id: str, accepts: Mapping[str, bool], *, by: Actor) -> Shop:
+        """Set the given fields of the shop's `Acceptance`, for orders that are placed or validated later."""
+        columns = {f"accepts_{what}": accepted for what, accepted in accepts.items()}
+        return self._change(shop_id, columns, by, "shop.accepts", lambda shop: asdict(shop.accepts))
 
     def set_brand(self, shop_id: str, columns: Mapping[str, str | None], *, by: Actor) -> Shop:
         """Set the shop's `name`, `colour` and `logo`, as far as given; None removes a colour or logo. Raises
@@ -135,5 +141,6 @@ def _brand(shop: Shop) -> dict[str, str | None]:
 def _shop(row: ShopRow) -> Shop:
     days = (row.keep_recordings_days, row.keep_transcripts_days, row.keep_orders_days)
     keeps = Keeping(*(FOREVER if kept == 0 else kept for kept in days))
+    accepts = Acceptance(row.accepts_at_once, row.accepts_allergies)
     brand = Brand(row.name, row.colour, row.logo)
-    return Shop(row.id, row.name, row.created_at, keeps, row.needs_second_step, brand)
+    return Shop(row.id, row.name, row.created_at, keeps, row.needs_second_step, accepts, brand)

@@ -49,7 +49,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "number": pickup_number(record.id),
         "asked": len(questions),
         "missing": _missing(order),
-        "confirms": record.confirm,
+        "confirms": record.needs_yes,
         "may_add": takes_more(record),
         "asked_line": line_of(order.question) if order.question is not None else None,
         "changes": changes,

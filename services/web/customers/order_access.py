@@ -50,9 +50,11 @@ def is_kiosk(request: Request, box: ShopScope) -> bool:
 def looks(request: Request, box: ShopScope, *, kiosk: bool | None = None) -> dict[str, Any]:
     """Return what a page shows of its shop. A new order begins at `home`; pictures come from `host` alone."""
     kiosk = is_kiosk(request, box) if kiosk is None else kiosk
-    brand = container(request).shops.get(box.shop).brand
+    shop = container(request).shops.get(box.shop)
+    brand = shop.brand
     return {
         "kiosk": kiosk,
+        "at_once": shop.accepts.at_once,
         "brand": brand if kiosk or brand.colour or brand.logo else None,
         "home": home(box, kiosk=kiosk),
         "host": f"https://{request.url.netloc}/",

@@ -18,7 +18,7 @@ from sqlalchemy import update
 from standardwebhooks.webhooks import Webhook
 
 from schemas.shops.access import Role, Scope
-from schemas.shops.settings import Brand, Keeping, logo_url
+from schemas.shops.settings import Acceptance, Brand, Keeping, logo_url
 from schemas.shops.staff import Halfway
 from services.storage.base.tables_staff import StaffSessionRow
 from services.web.staff.admin.routes import PAGES
@@ -181,11 +181,15 @@ def test_settings_are_saved_whole_or_not_at_all(world: World) -> None:
         answer = act(http, "settings/save", **fine, files={"logo": ("a.svg", b"x" * 9000)})
         assert "at most 8 kB" in answer.text
         assert 'value="#0a7"' in answer.text, "what was typed stays"
-        act(http, "settings/save", **fine, second_step="yes", files=LOGO)
+        act(http, "settings/save", **fine, allergies="yes", files=LOGO)
+        ticked = re.findall(r'name="(\w+)" value="yes" checked', http.get("/staff/admin/settings").text)
+        act(http, "settings/save", **fine, second_step="yes", at_once="yes")
     shop = world.parts.shops.get("other")
+    assert (shop.accepts, ticked) == (Acceptance(at_once=True), ["allergies"])
     assert shop.brand == Brand("Harbor", "#00aa77", logo_url(LOGO["logo"][1]))
     assert (shop.keeps, shop.needs_second_step) == (Keeping(7, None, "forever"), True)
-    assert acts(world, "Oscar") == ["shop.brand", "shop.second_step", "shop.keeps"]
+    changed = ("brand", "accepts", "keeps", "second_step", "accepts")
+    assert acts(world, "Oscar") == [f"shop.{what}" for what in changed]
 
 
 REFUSED: list[tuple[str, dict[str, str], int, str]] = [

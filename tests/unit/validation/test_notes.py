@@ -114,3 +114,23 @@ def test_a_note_of_an_allergy_counts_like_its_words(
     transcript = Transcript(text=said, confidence=1.0)
     found = check_allergy(draft(PIZZA, notes=tuple(notes)), PIZZERIA, transcript)
     assert [f.message.partition("”")[0] for f in found] == ([f"You said “{words}"] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("said", "heard", "blocks"),
+    [
+        ("a pizza, I'm allergic to nuts", ["allergic to nuts"], False),
+        ("a pizza, I'm allergic to nuts", [], True),
+        ("a pizza, I'm allergic to nuts, my son is celiac", ["allergic to nuts"], True),
+        (
+            "a pizza, I'm allergic to nuts, is the pizza vegan",
+            ["allergic to nuts", "is the pizza vegan"],
+            True,
+        ),
+        ("a pizza, I'm allergic to nuts, is it safe", ["allergic to nuts"], True),
+    ],
+)
+def test_a_shop_accepts_allergies_that_notes_have_whole(said: str, heard: list[str], blocks: bool) -> None:
+    noted, transcript = draft(PIZZA, notes=tuple(("allergy", words) for words in heard)), speech(said)
+    assert [one.blocks for one in check_allergy(noted, PIZZERIA, transcript, accepted=True)] == [blocks]
+    assert [one.blocks for one in check_allergy(noted, PIZZERIA, transcript)] == [True]

@@ -108,10 +108,13 @@ def test_a_human_may_overrule_a_limit_and_it_shows() -> None:
 PROPOSED = replace(ORDER, state=State.PROPOSED, confirm=True)
 
 
+@pytest.mark.parametrize("of", [{"confirm": True}, {"source": "page:/192.0.2.1"}])
 @pytest.mark.parametrize("action", ["approve", "correct"])
-def test_what_a_reviewer_decides_of_a_page_order_is_for_its_customer_to_confirm(action: str) -> None:
+def test_what_a_reviewer_decides_of_a_page_order_is_for_its_customer_to_confirm(
+    action: str, of: dict[str, Any]
+) -> None:
     more = {"cart": draft({**LATTE, "quantity": 3})} if action == "correct" else {}
-    outcome = decide(action, replace(ORDER, confirm=True), **more)
+    outcome = decide(action, replace(ORDER, **of), **more)
     assert (outcome.event, outcome.detail["action"]) == (Event.PROPOSED, action)
 
 

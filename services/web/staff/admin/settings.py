@@ -1,4 +1,4 @@
-"""How long the shop keeps data, its staff's second step, and its looks, as `saycart shops set` has them."""
+"""What the shop keeps and accepts, its staff's second step, its looks, as `saycart shops set` has them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def _save(shop: ShopScope, form: Form) -> None:
     days = {what: parse_days(form.get(what)) for what in ("recordings", "transcripts", "orders")}
     shop.shops.set_brand(shop.shop, _looks(form), by=shop.by)
     shop.shops.require_second_step(shop.shop, "second_step" in form, by=shop.by)
+    accepts = {what: what in form for what in ("at_once", "allergies")}
+    shop.shops.set_acceptance(shop.shop, accepts, by=shop.by)
     shop.shops.set_retention(shop.shop, days, by=shop.by)
 
 

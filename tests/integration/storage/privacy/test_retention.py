@@ -245,6 +245,9 @@ def test_the_command_line_sets_and_shows(saycart: Callable[..., Result], databas
     assert code == 0
     assert said.splitlines()[0] == "recordings: 14, transcripts: default, orders: forever"
     assert run("set", "main", "--keep-recordings-days", "default")[1].startswith("recordings: default")
+    assert "confirmed first\nallergies: accepted as notes" in run("set", "main", "--accept-allergies")[1]
+    both = run("set", "main", "--accept-at-once", "--check-allergies")[1]
+    assert "accepted at once\nallergies: checked by a person" in both
     assert "second step: required" in run("set", "main", "--second-step")[1]
     assert "forever" in run("list")[1]
     with pytest.raises(NotFound):

@@ -8,7 +8,7 @@ from alembic import op
 
 from infra.migrations.policies import BY_ORDER, BY_REVIEW, BY_SHOP, BY_STAFF, NAMED_SHOP, add_policy
 
-revision = "0001"
+revision = "0002"
 down_revision = None
 branch_labels = None
 depends_on = None
