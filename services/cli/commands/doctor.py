@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes.util
 import importlib.metadata
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from infra.weights.models import resolve
 from schemas.errors import SaycartError
 from services.cli.client import Check, checked
 from services.cli.commands.doctor_engine import decoder_of, engine_checks
+from services.cli.version import COMMIT_ENV
 from services.decoding.hosts.embedded import decode_server
 
 PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
@@ -48,6 +50,7 @@ def doctor(
 
 def _checks(config: Settings) -> Iterator[Check]:
     yield "Python", sys.version.split()[0], ""
+    yield checked("settings", _settings, "docs/reference/settings.md lists them.")
     yield checked("packages", _packages, "Run `make setup`.")
     yield checked("libgomp", _libgomp, "apt-get install libgomp1")
     yield checked("redis-server (embedded)", redis_version, "Run `make setup` again.")
@@ -72,6 +75,14 @@ def _checks(config: Settings) -> Iterator[Check]:
     yield checked(
         "decoder", partial(_decoder, config), "Check SAYCART_LLM_URL: vLLM's begins with vllm+http://."
     )
+
+
+def _settings() -> str:
+    names = {name for name in os.environ if name.startswith("SAYCART_")}
+    known = {f"SAYCART_{field}".upper() for field in Settings.model_fields}
+    if unknown := sorted(names - known - {"SAYCART_KEY", COMMIT_ENV}):
+        raise ValueError(f"there is no {', '.join(unknown)}")
+    return f"{len(names)} in the environment"
 
 
 def _packages() -> str:

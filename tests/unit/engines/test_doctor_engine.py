@@ -47,3 +47,8 @@ def test_a_server_that_fails_is_found_with_a_hint(
     settings.cache_clear()
     assert {what for what, _, fix in checks if fix} == failing
     assert (shown.exit_code, f"{len(failing)} to fix" in shown.output) == (1, True)
+
+
+def test_a_variable_that_no_setting_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAYCART_WHISPER_DEVICE", "cuda")
+    assert "there is no SAYCART_WHISPER_DEVICE" in CliRunner().invoke(app, ["doctor"]).stdout
