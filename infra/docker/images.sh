@@ -31,6 +31,7 @@ mkdir -p dist
 label=org.opencontainers.image
 for part; do
   image=saycart-$part:$version out=dist/saycart-$part started=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+  trap 'rm -f "$out.tar" "$out.contents"' EXIT
   build() {
     docker build -q -f infra/docker/Dockerfile --target "$part" -t "$image" --build-arg "COMMIT=$commit" \
       --label "$label.title=saycart-$part" --label "$label.version=$version" --label "$label.revision=$commit" \

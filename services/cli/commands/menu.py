@@ -166,10 +166,10 @@ def _try(console: Console, menu: Menu, count: int | None) -> None:
 
     try:
         run = evaluate(EvalRequest(menu, sample_orders(menu, count or TRIED)), config, show)
-    except EngineError as error:
+    except (EngineError, OSError) as error:
         if count is not None:
             raise
-        return console.print(f"No orders tried: {error.detail}", markup=False, soft_wrap=True)
+        return console.print(f"No orders tried: {error}", markup=False, soft_wrap=True)
     console.print(f"{sum(row.exact for row in run.rows)} of {len(run.rows)} generated orders came out right")
 
 

@@ -17,6 +17,7 @@ from schemas.writable import one_line, whole_words
 from services.tills.menus.source import Document, ImportedMenu, Node
 
 MAX_TEXT = 500  # characters of a description
+LACKING = "it requires options that can't be imported"  # in place of the id of a required group
 Part = dict[str, Any]
 """A part of the document."""
 Offer = tuple[str, int, str]
@@ -46,10 +47,10 @@ class Draft:
     def skip(self, place: str, what: str) -> None:
         self.not_imported.append((place, what))
 
-    def leave_out(self, part: Node, name: str, why: str) -> None:
+    def leave_out(self, place: str, name: str, why: str) -> None:
         """List a part of the source that isn't imported, in place of everything below it."""
-        part.left_out.add(part.place)
-        self.skip(part.place, f"“{name}” is left out: {why}")
+        self.source.left_out.add(place)
+        self.skip(place, f"“{name}” is left out: {why}")
 
     def minor(self, amount: Decimal | str, place: str) -> int:
         """Return an amount in minor units. If it isn't a price, record a problem and return 0."""
@@ -66,7 +67,7 @@ class Draft:
         """Return the id of the size with this name, adding the size or further aliases."""
         new = {"id": slug(name, [size["id"] for size in self.sizes.values()]), "name": name, "aliases": []}
         size = self.sizes.setdefault(spoken_key(name), new)
-        size["aliases"] += [alias for alias in aliases if alias not in size["aliases"]]
+        size["aliases"] += [alias for alias in dict.fromkeys(aliases) if alias not in size["aliases"]]
         return str(size["id"])
 
     def tax(self, rate: str, *, included: bool, name: str = "", **fields: Any) -> str:
@@ -87,6 +88,8 @@ class Draft:
         **fields: Any,
     ) -> None:
         """Add an item, with its image if that is an https URL, and a description of at most `MAX_TEXT`."""
+        if LACKING in fields.get("option_groups", ()):
+            return self.leave_out(place, name, LACKING)
         text = " ".join(one_line(description).split())
         if len(text) > MAX_TEXT:
             self.skip(place, f"the end of the description of “{name}”")
@@ -99,7 +102,7 @@ class Draft:
             sizes = [(self.size(size), price, ref) for size, price, ref in offers]
             fields.setdefault("prices", {size: price for size, price, _ in sizes})
             fields["size_refs"] = {size: ref for size, _, ref in sizes if ref}
-        sku = fields.pop("sku", "") or slug(name, [item["sku"] for item in self.items])
+        sku = slug(name, [item["sku"] for item in self.items])  # where `fields` have none
         own = {"sku": sku, "name": name, "description": whole_words(text, MAX_TEXT), "image": image}
         self.places[f"/items/{len(self.items)}"] = place
         self.items.append(_filled(own | fields))
@@ -125,14 +128,14 @@ class Draft:
         each: Iterable[int | None] = (),
         **fields: Any,
     ) -> str:
-        """Add a group, and return its id; "" if it has no options.
+        """Add a group, and return its id; without options, `LACKING` if it is required, else "".
 
         `defaults` are the till's ids of options, or their names where they have no id. Where the till charges
         for defaults (`charged`), only free options can be defaults. `each` are the limits of single options.
         """
-        if not (own := _with_ids(options)):
+        if not (own := self._with_ids(options, place)):
             self.skip(place, f"the group “{name}”, which has no options that can be imported")
-            return ""
+            return LACKING if fields.get("min") else ""
         wanted = [one for one in own if (one.get("ref") or one["name"]) in defaults]
         costly = [one for one in wanted if charged and one.get("price")]
         for one in costly:
@@ -150,6 +153,17 @@ class Draft:
         self.groups[group_id] = _filled(group | fields | {"options": own})
         self.group_places[group_id] = {"": place}
         return group_id
+
+    def _with_ids(self, options: Iterable[Part], place: str) -> list[Part]:
+        """Return the options that can be had, with ids like their names and without empty fields."""
+        by_id: dict[str, Part] = {}
+        for option in options:
+            if LACKING in option.get("option_groups", ()):
+                self.skip(place, f"“{option['name']}” is left out: {LACKING}")
+            else:
+                option_id = slug(option["name"], by_id)
+                by_id[option_id] = {"id": option_id, **_filled(option)}
+        return list(by_id.values())
 
     def _unique(self, name: str, item: str) -> str:
         """Return a group's name; one that another group has, with the first `item` that has it."""
@@ -196,15 +210,6 @@ class Draft:
             if levels[group_id] == LEVELS and any([one.pop("option_groups", ()) for one in group["options"]]):
                 self.skip(place, f"options inside those of “{group['name']}”: too deep")
             yield group
-
-
-def _with_ids(options: Iterable[Part]) -> list[Part]:
-    """Return options with ids that read like their names, and without empty fields."""
-    by_id: dict[str, Part] = {}
-    for option in options:
-        option_id = slug(option["name"], by_id)
-        by_id[option_id] = {"id": option_id, **_filled(option)}
-    return list(by_id.values())
 
 
 def _opened(parts: Iterable[Part]) -> set[str]:

@@ -60,7 +60,7 @@ def _items(part: Node, section: Node | None = None) -> Iterator[tuple[Node | Non
 def _add_item(draft: Draft, category: str, item: Node) -> None:
     name, offers = item.text("name"), _offers(draft, item)
     if not offers:
-        return draft.leave_out(item, name, "it has no price, or several without names")
+        return draft.leave_out(item.place, name, "it has no price, or several without names")
     images = [one.at("url") if isinstance(one.value, dict) else one for one in _listed(item, "image")]
     draft.add_item(
         item.place,

@@ -6,7 +6,7 @@ orders name variations. Square charges for modifiers that are on by default, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.menu import spoken_key
@@ -27,9 +27,8 @@ _TOGGLES = {"YES": True, "NO": False}
 def read(document: object, overrides: Overrides) -> ImportedMenu:
     """Convert the document; raises InvalidMenu if it has another shape."""
     catalog = Node(document)
-    parts = catalog.by_id("objects") | catalog.by_id("related_objects")
-    deleted = {ref for ref, part in parts.items() if part.flag("is_deleted")}
-    catalog.left_out.update(parts.pop(ref).place for ref in deleted)
+    listed = [*catalog.by_id("objects").values(), *catalog.by_id("related_objects").values()]
+    parts = {part.text("id"): part for part in _kept(listed)}
     items = [part for part in parts.values() if part.text("type") == "ITEM"]
     currencies = (
         variation.text("item_variation_data.price_money.currency")
@@ -41,6 +40,14 @@ def read(document: object, overrides: Overrides) -> ImportedMenu:
     for item in items:
         reader.add_item(item)
     return reader.draft.finish(IGNORED)
+
+
+def _kept(parts: Sequence[Node]) -> list[Node]:
+    """Return the parts that aren't deleted; nothing is listed of the others."""
+    for part in parts:
+        if part.flag("is_deleted"):
+            part.left_out.add(part.place)
+    return [part for part in parts if part.place not in part.left_out]
 
 
 def _data(part: Node) -> Node:
@@ -62,7 +69,7 @@ def _price(part: Node, otherwise: int | None = None) -> int | None:
 
 def _offers(data: Node) -> list[Offer]:
     """Return name, price and id of each variation; empty if some have no fixed price or share a name."""
-    sold = data.each("variations")
+    sold = _kept(data.each("variations"))
     offers = [(_name(one), price, one.text("id")) for one in sold if (price := _price(one)) is not None]
     names = {spoken_key(name) for name, *_ in offers}
     return offers if not data.flag("is_archived") and len(names) == len(offers) == len(sold) else []
@@ -110,7 +117,7 @@ class _Reader:
         offers = _offers(data)
         if not offers:
             why = "it is archived, has no price that is fixed everywhere, or two variations of one name"
-            return self.draft.leave_out(item, name, why)
+            return self.draft.leave_out(item.place, name, why)
         ref = item.text("id")
         if len(offers) == 1:
             only, price, ref = offers[0]
@@ -162,7 +169,7 @@ class _Reader:
         uses = []
         for list_id, source in sources.items():
             if _data(source).text("modifier_type") == "TEXT":
-                self.draft.leave_out(source, _name(source), "it takes a text")
+                self.draft.leave_out(source.place, _name(source), "it takes a text")
             else:
                 uses.append(tuple(_limits(source, lists[list_id]).items()))
         return self.draft.groups_of(uses, lambda limits: self.group(dict(limits), item))
@@ -173,10 +180,10 @@ class _Reader:
         return self.draft.add_group(source.place, name=_name(source), options=options, item=name, **limits)
 
     def options(self, source: Node, item: Node) -> Iterator[Part]:
-        for one in _data(source).each("modifiers"):
+        for one in _kept(_data(source).each("modifiers")):
             name, price = _name(one), _price(one, otherwise=0)
             if price is None:
-                self.draft.leave_out(one, name, "its price differs by location")
+                self.draft.leave_out(one.place, name, "its price differs by location")
             else:
                 as_it_is = dict.fromkeys(_data(one).texts("child_modifier_list_ids"), Node({}))
                 groups = self.groups(as_it_is, item)

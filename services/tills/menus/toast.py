@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from services.tills.menus.draft import Draft, Hours, Offer, Part, either
+from services.tills.menus.draft import LACKING, Draft, Hours, Offer, Part, either
 from services.tills.menus.source import ImportedMenu, Node, Overrides
 
 _OPTIONS = "modifierOptionReferences"
 _Place = tuple[Node, Node, Node]
 """A menu, one of its groups, and an item in it."""
+_Prices = dict[str, tuple[Decimal, str]]  # and their places, by size
 IGNORED = frozenset(
     """lastUpdated multiLocationId masterId posName posButtonColorLight posButtonColorDark kitchenName plu sku
     isDeferred isDiscountable salesCategory prepTime prepStations guestCount sortOrder
@@ -73,21 +74,23 @@ class _Reader:
         """Add an item once, with the hours of all menus that it is on."""
         (_, group, item), *others = places
         name, offers = item.text("name"), self.offers(item)
-        for _, _, other in others:
-            self.draft.leave_out(other, name, f"it is already in {group.text('name')}")
         if not offers or any(other.amount("price") != item.amount("price") for _, _, other in others):
-            return self.draft.leave_out(item, name, "its price is open, or differs")
-        self.draft.add_item(
-            item.place,
-            name=name,
-            ref=_ref(group, item),
-            category=group.text("name"),
-            description=item.text("description"),
-            image=item.text("image"),
-            option_groups=self.groups_of(item, name),
-            hours=either(_hours(menu) for menu, _, _ in places),
-            offers=offers,
-        )
+            self.draft.leave_out(item.place, name, "its price is open, or differs")
+        else:
+            self.draft.add_item(
+                item.place,
+                name=name,
+                ref=_ref(group, item),
+                category=group.text("name"),
+                description=item.text("description"),
+                image=item.text("image"),
+                option_groups=self.groups_of(item, name),
+                hours=either(_hours(menu) for menu, _, _ in places),
+                offers=offers,
+            )
+        where = "left out of" if item.place in item.left_out else "already in"
+        for _, _, other in others:
+            self.draft.leave_out(other.place, name, f"it is {where} {group.text('name')}")
 
     def offers(self, part: Node) -> list[Offer]:
         """Return an item's or option's sizes, or its only price; empty if that is open or varies by hour."""
@@ -111,21 +114,22 @@ class _Reader:
         keys = {group.place: group for group in groups if not self.is_sizes(group, part)}
         return self.draft.groups_of(keys, lambda key: self.group(keys[key], item))
 
-    def group(self, source: Node, item: str) -> str | None:
-        """Convert a modifier group; None if it is left out."""
+    def group(self, source: Node, item: str) -> str:
+        """Convert a modifier group, and return its id as `add_group` does."""
+        required = source.text("requiredMode") == "REQUIRED"
+        least = source.integer("minSelections") or int(required)
         name, options = source.text("name"), _listed(source, _OPTIONS, self.options)
         if (free_and_offers := self.group_offers(source)) is None:
-            self.draft.leave_out(source, name, "prices depend on how many came before")
-            return None
+            self.draft.leave_out(source.place, name, "prices depend on how many came before")
+            return LACKING if least else ""
         free, offers = free_and_offers
         if source.text("defaultOptionsSubstitutionPricing") == "YES":
             self.draft.skip(source.place, f"“{name}” sets a default that is left off against other options")
-        required = source.text("requiredMode") == "REQUIRED"
         return self.draft.add_group(
             source.place,
             name=name,
             ref=source.text("guid"),
-            min=source.integer("minSelections") or int(required),
+            min=least,
             max=source.integer("maxSelections"),
             each=[None if option.flag("allowsDuplicates") else 1 for option in options],
             free=free,
@@ -135,26 +139,26 @@ class _Reader:
             item=item,
         )
 
-    def group_offers(self, group: Node) -> tuple[int, list[Offer]] | None:
+    def group_offers(self, group: Node) -> tuple[int, _Prices] | None:
         """Return how many options are free, and the price of the others by size; None if that varies."""
-        free, offers = set[int](), list[Offer]()
+        free, by_size = set[int](), _Prices()
         for rule in group.each("pricingRules.sizeSequencePricingRules"):
             in_turn = sorted(rule.each("sequencePrices"), key=lambda one: one.integer("sequence") or 0)
-            prices = [self.draft.minor(one.amount("price") or Decimal(0), one.place) for one in in_turn]
+            prices = [one.amount("price") or Decimal(0) for one in in_turn]
             first = next((i for i, price in enumerate(prices) if price), 0)
             if len({*prices[first:]}) != 1:
                 return None
             free.add(first)
-            offers.append((rule.text("sizeName"), prices[first], ""))
-        return None if len(free) > 1 else (max(free, default=0), offers)
+            by_size[rule.text("sizeName")] = (prices[first], in_turn[first].place)
+        return None if len(free) > 1 else (max(free, default=0), by_size)
 
-    def option(self, source: Node, of_group: Sequence[Offer], item: str) -> Part | None:
+    def option(self, source: Node, of_group: _Prices, item: str) -> Part | None:
         """Convert a modifier option, priced by itself or by its group; None if it is left out."""
         name, offers = source.text("name"), self.offers(source)
         if not offers and source.text("pricingStrategy") == "GROUP_PRICE":
-            offers = list(of_group)
+            offers = [(size, self.draft.minor(*price), "") for size, price in of_group.items()]
         if not offers:
-            self.draft.leave_out(source, name, "its price is open, or differs by time")
+            self.draft.leave_out(source.place, name, "its price is open, or differs by time")
             return None
         return {
             "name": name,
@@ -172,4 +176,4 @@ def _ref(group: Node, member: Node) -> str:
 
 def _listed(part: Node, path: str, parts: Mapping[str, Node]) -> list[Node]:
     """Return the parts that a list of numbers refers to; in JSON, numbers as keys are text."""
-    return [parts[key] for one in part.each(path) if (key := str(one.integer(""))) in parts]
+    return [parts[key] for one in part.each(path) if (key := str(one.amount(""))) in parts]

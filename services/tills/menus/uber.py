@@ -79,7 +79,7 @@ class _Reader:
     def add_item(self, item: Node, category: str, served: list[Part]) -> None:
         price = item.integer("price_info.price") or 0
         if set(_prices(item, "MENU").values()) - {price}:
-            return self.draft.leave_out(item, _name(item), "its price differs by menu")
+            return self.draft.leave_out(item.place, _name(item), "its price differs by menu")
         own = either(_hours(one.each("hours_of_week")) for one in item.each("visibility_info.hours"))
         if own and served:
             self.draft.skip(item.place, f"“{_name(item)}” keeps its own hours, not those of its menu")
@@ -98,6 +98,7 @@ class _Reader:
             hours=own or served,
             sold_out_until=_until(item),
             option_groups=self.groups(item, _name(item)),
+            option_overrides=tuple(self.overrides(item)),
         )
 
     def tax(self, item: Node) -> str | None:
@@ -117,10 +118,8 @@ class _Reader:
         limits = {i: self.limits(self.items[i], ref) for i in ids if i in self.items}
         options = {i: self.option(self.items[i], ref, item) for i in limits}
         for i, option in list(options.items()):
-            prices = _prices(self.items[i], "ITEM").values()
-            if limits[i].integer("charge_above") or {*prices} - {option["price"]}:
-                why = "its price depends on its count or its item"
-                self.draft.skip(self.items[i].place, f"“{option['name']}” is left out as an option: {why}")
+            if limits[i].integer("charge_above") or [*self.overrides(self.items[i])]:
+                self.draft.skip(self.items[i].place, f"“{option['name']}”, an option priced by count or item")
                 del options[i]
         return self.draft.add_group(
             source.place,
@@ -134,6 +133,14 @@ class _Reader:
             defaults=[i for i in options if limits[i].integer("default_quantity")],
             item=item,
         )
+
+    def overrides(self, item: Node) -> Iterator[Part]:
+        """Yield the prices that options have under this item only."""
+        for group_id in self.groups(item, _name(item)):
+            for option in self.draft.groups.get(group_id, {}).get("options", ()):
+                price = _prices(self.items[option.get("ref", "")], "ITEM").get(item.text("id"))
+                if price not in (None, option["price"]):
+                    yield {"group": group_id, "option": option["id"], "price": price}
 
     def limits(self, option: Node, group_id: str) -> Node:
         """Return how often an option may be had in a group."""

@@ -47,7 +47,7 @@ group,option,price L
 Milk,oat,1
 milk,soy,2
 
-name,price S,price L; large,groups,tax
+name,price S,price L; large; large,groups,tax
 tea,3,4,Milk,drink
 """
 

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from infra.settings import Settings
 from schemas.errors import InputError
 from schemas.menu import Menu
+from schemas.menus.parts import OptionOverride
 from services.cli.commands.menu import app
 from services.tills.menus import schema_org, square, toast, uber
 from services.tills.menus.detect import read_menu
@@ -65,9 +67,9 @@ GONE = {
     "schema-org-published.html": set(),
     "schema-org-published.json": {"Dinner"},  # listed as one more `name`
     "square-published.json": {"LYT72K3WGJFFCIMB63XARP3I"},
-    "square-shaped.json": {"I-GONE", "Gone", "I-BURRITO", "Regular", "C-FOOD"},
+    "square-shaped.json": {"I-GONE", "V-GONE", "M-GONE", "Gone", "I-BURRITO", "Regular", "C-FOOD"},
     "toast-published.json": {"Size"},
-    "toast-shaped.json": {"Late"},
+    "toast-shaped.json": {"Late", "Half a combo"},
     "uber-nested-published.json": {
         *("Medium rare", "Sear for 10 seconds", "Sous vide", "Well done", "Grill", "No sear", "Combo-meals"),
         *("Additional-pan-sear", "Choose-cooking-metho", "Choose-cooking-time"),
@@ -136,6 +138,7 @@ def part(menu: Menu, path: str) -> Any:
         ("square-shaped.json", "taxes/vat/included", True),
         ("square-shaped.json", "items/burrito/image", "https://items.example/burrito.jpg"),
         ("square-shaped.json", "items/burrito/allergens", ("gluten", "chili")),
+        ("square-shaped.json", "items/burrito/price", 1095),
         ("square-shaped.json", "option_groups/meat/max", 1),
         ("square-shaped.json", "option_groups/meat/options/steak/option_groups", ("sauce",)),
         ("square-shaped.json", "option_groups/sauce/choose", "one"),
@@ -179,6 +182,7 @@ def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
     [
         ("square-published.json", "/objects/0", "“Mug”, the name of the only variation"),
         ("square-shaped.json", "/objects/2", "“Catering” is left out"),
+        ("square-shaped.json", "/objects/4", "“Plate” is left out: it requires options that can't"),
         ("square-shaped.json", "/related_objects/6", "“Name for the cup” is left out: it takes a text"),
         ("square-shaped.json", "/related_objects/5", "“Guacamole” isn't there by default, since it costs"),
         ("toast-published.json", "/modifierGroupReferences/4", "left out: prices depend on how many"),
@@ -186,6 +190,9 @@ def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
         ("toast-published.json", "/menus/0/menuGroups/0/menuItems/1", "“Lunch Pizza” is left out"),
         ("toast-published.json", "/menus", "rates of taxes"),
         ("toast-shaped.json", "/menus/0/menuGroups/0/menuGroups/0/menuItems/0", "“Soup” is left out"),
+        ("toast-shaped.json", "/menus/1/menuGroups/0/menuItems/1", "“Soup” is left out: it is left out of"),
+        ("toast-shaped.json", "/menus/0/menuGroups/0/menuGroups/0/menuItems/1", "“Combo” is left out"),
+        ("toast-shaped.json", "/modifierGroupReferences/2", "“Half a combo” is left out: it requires"),
         ("uber-nested-published.json", "/modifier_groups/4", "options inside those of “Choose type of beef”"),
         (
             "toast-shaped.json",
@@ -202,6 +209,8 @@ def test_fields_without_a_place_are_listed(name: str, place: str, words: str) ->
 
 TITLE = {"translations": {"en": "Soup", "es": "Sopa"}}
 UBER_ITEM = {"id": "soup", "title": TITLE, "price_info": {"price": 500}}
+ROLL = [{"context_type": "ITEM", "context_value": "soup", "price": 0}]
+UBER_ROLL = {"id": "roll", "title": None, "price_info": {"price": 50, "overrides": ROLL}}
 LABELS = {"labels": ["GLUTEN_FREE"]}
 SOUP = "items/soup"
 
@@ -216,6 +225,12 @@ SOUP = "items/soup"
             2200,
         ),
         ({"modifier_group_ids": {"ids": ["empty"]}}, f"{SOUP}/option_groups", ()),
+        (
+            {"modifier_group_ids": {"ids": ["bread"]}},
+            f"{SOUP}/option_overrides",
+            (OptionOverride(group="bread", option="roll", price=0),),
+        ),
+        ({"modifier_group_ids": {"ids": ["bread", "meal"]}}, f"{SOUP}/option_groups", ("bread",)),
         ({"image_url": "http://cafe.example/soup.jpg"}, f"{SOUP}/image", None),
         ({"nutritional_info": {"allergens": ["milk"]}}, f"{SOUP}/allergens", ("milk",)),
         (
@@ -230,8 +245,12 @@ def test_fields_of_uber_that_its_examples_lack(more: dict[str, Any], path: str, 
     menu = {
         "menus": [{"id": "m", "category_ids": ["c"]}],
         "categories": [{"id": "c", "entities": [{"id": "soup"}]}],
-        "items": [UBER_ITEM | more],
-        "modifier_groups": [{"id": "empty", "modifier_options": None}],
+        "items": [UBER_ITEM | more, UBER_ROLL],
+        "modifier_groups": [
+            {"id": "empty", "modifier_options": None},
+            {"id": "bread", "modifier_options": [{"id": "roll"}]},
+            {"id": "meal", "modifier_options": [{"id": "soup"}]},
+        ],
     }
     assert part(Menu.parse(read(json.dumps(menu)).document), path) == value
 
@@ -304,6 +323,15 @@ def test_problems_are_listed_with_their_place(tmp_path: Path, text: str, line: s
     shown = CliRunner().invoke(app, ["check", str(file), "--currency", "USD"])
     assert line in shown.output
     assert shown.exit_code == (0 if "no problems" in shown.output else 1)
+
+
+def test_a_menu_is_checked_where_no_home_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "menu.json"
+    file.write_text(OURS)
+    config = Settings(home=file / "home", llm_url="http://127.0.0.1:9/v1")
+    monkeypatch.setattr("services.cli.commands.menu.settings", lambda: config)
+    shown = CliRunner().invoke(app, ["check", str(file)])
+    assert (shown.exit_code, "No orders tried: " in shown.output) == (0, True)
 
 
 def test_a_converted_menu_is_a_menu_file() -> None:
