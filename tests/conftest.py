@@ -26,6 +26,7 @@ from tests.servers.postgresql import PostgreSQL
 
 if TYPE_CHECKING:
     from tests.servers.object_store import ObjectStore
+    from tests.stand_ins import Pipeline
 
 NUMBERS = count(1)
 # Default number of Hypothesis examples per test; `make fuzz` sets its own.
@@ -174,6 +175,15 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
+def pipeline(database: Database, tmp_path: Path) -> Pipeline:
+    """The stages, with real stores and scripted engines."""
+    from infra.blobs.folder import BlobFolder
+    from tests.stand_ins import Pipeline
+
+    return Pipeline(database, BlobFolder(tmp_path / "recordings"))
+
+
+@pytest.fixture
 def race() -> Callable[..., list[Any]]:
     """`race(n, call)`: call `call(0)` to `call(n-1)` from n threads at once; return results or exceptions."""
 
@@ -191,6 +201,12 @@ def race() -> Callable[..., list[Any]]:
             return list(pool.map(one, range(threads)))
 
     return together
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run asynchronous tests on asyncio, like the API."""
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")

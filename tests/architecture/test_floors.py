@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from collections import Counter
 from functools import cache
@@ -14,6 +13,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 from tests.architecture.floors import FLOORS
+from tests.processes.parts import python
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("schemas", "infra", "services")
@@ -173,9 +173,7 @@ def test_a_library_is_used_in_its_package_only() -> None:
 def loaded_by(code: str) -> set[str]:
     """Return the top-level modules that `code` loads in a fresh interpreter."""
     shown = f"{code}\nimport sys; print('\\n'.join({{name.split('.')[0] for name in sys.modules}}))"
-    done = subprocess.run(
-        [sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = python("-c", shown)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
@@ -19,6 +18,7 @@ from tests.clients.service import ASKED, CART, at_work, key_of, script
 from tests.endpoints import SECRET
 from tests.integration import api_world
 from tests.integration.api_world import World
+from tests.processes.parts import python
 
 lone_world = api_world.lone_world
 CROISSANT = {"kind": "item", "heard": "a butter croissant", "sku": "butter-croissant", "quantity": 1}
@@ -29,13 +29,8 @@ def test_the_first_order_of_the_documents_comes_to_its_till(lone_world: World) -
     port = any_free()
     there = {"SAYCART": lone_world.url, "KEY": key_of(lone_world), "SECRET": SECRET, "PORT": str(port)}
     with at_work(lone_world, port, (CART, MORE)):
-        done = subprocess.run(
-            [sys.executable, "-c", script("python")],
-            env=os.environ | there | {"NO_PROXY": "*", "PYTHONPATH": str(PYTHON.parents[1])},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        more = {"NO_PROXY": "*", "PYTHONPATH": str(PYTHON.parents[1])}
+        done = python("-c", script("python"), env=os.environ | there | more)
     assert done.returncode == 0, done.stderr
     asked, sent = done.stdout.splitlines()
     assert asked == ASKED

@@ -177,24 +177,27 @@ MESSAGE = (
 
 
 @pytest.mark.parametrize(
-    ("body", "secret", "age_s", "fits"),
+    ("body", "secret", "age_s", "change", "fits"),
     [
-        (MESSAGE, SECRET, 0, True),
-        (MESSAGE, SECRET, 240, True),
-        (MESSAGE, SECRET, 360, False),
-        (MESSAGE, SECRET, -360, False),
-        (MESSAGE.replace(b"main", b"mine"), SECRET, 0, False),
-        (MESSAGE, "whsec_" + base64.b64encode(b"another").decode(), 0, False),
-        (MESSAGE, "whsec_é", 0, False),
+        (MESSAGE, SECRET, 0, {}, True),
+        (MESSAGE, SECRET, 240, {}, True),
+        (MESSAGE, SECRET, 360, {}, False),
+        (MESSAGE, SECRET, -360, {}, False),
+        (MESSAGE.replace(b"main", b"mine"), SECRET, 0, {}, False),
+        (MESSAGE, "whsec_" + base64.b64encode(b"another").decode(), 0, {}, False),
+        (MESSAGE, "whsec_é", 0, {}, False),
+        (MESSAGE, SECRET, 0, {"webhook-id": "msg_2"}, False),
+        (MESSAGE, SECRET, 0, {"webhook-timestamp": "soon"}, False),
+        *((MESSAGE, SECRET, 0, {"webhook-signature": bad}, False) for bad in ("", "v1", "v1,é", "v2,AAAA")),
     ],
 )
 def test_a_webhook_is_believed_by_its_signature_alone(
-    body: bytes, secret: str, age_s: int, fits: bool
+    body: bytes, secret: str, age_s: int, change: dict[str, str], fits: bool
 ) -> None:
     at = datetime.fromtimestamp(time.time() - age_s, UTC)
     signature = Webhook(SECRET).sign("msg_1", at, MESSAGE.decode())
     headers = {"Webhook-Id": "msg_1", "webhook-timestamp": str(int(at.timestamp()))}
-    headers["WEBHOOK-SIGNATURE"] = f"v1,b3RoZXI= {signature}"
+    headers |= {"WEBHOOK-SIGNATURE": f"v1,b3RoZXI= {signature}"} | change
     if fits:
         assert verify(body, headers, secret).data.order_id == "ord_1"
         del headers["Webhook-Id"]

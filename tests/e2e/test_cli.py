@@ -6,7 +6,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
@@ -19,6 +18,7 @@ from services.cli.commands.demo import run_demo
 from services.cli.samples import load_samples
 from services.workers.children import as_environment
 from services.workers.stack import Stack
+from tests.processes.parts import python
 from tests.processes.running_stack import RECORDINGS
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
@@ -30,13 +30,7 @@ def saycart(stack: Stack, client: httpx.Client):
     environment = {**os.environ, **as_environment(stack.settings), "NO_COLOR": "1", "COLUMNS": "200"}
 
     def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "services.cli.main", *map(str, words)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        return python("-m", "services.cli.main", *words, env=environment, timeout_s=300)
 
     return run
 

@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import redis
 
 from infra.processes.ports import any_free
@@ -34,6 +34,7 @@ from services.workers.children import as_environment
 from tests.credentials import UNLIMITED, header_for
 from tests.endpoints import till
 from tests.stand_ins import CAFE, TESTER
+from tests.waiting import answers
 
 SECRET = "whsec_" + "c2F5Y2FydC1mYXVsdHMtaGFybmVzcy1rZXk="
 QUEUES = "transcribe,decode,validate"
@@ -208,7 +209,7 @@ class RunningStack:
             *workers,
             *sweepers,
             self._with_ready_file("courier1", "services.workers.courier", ["courier"]),
-            Part("api", "tests.faults.api", ["api"], env=fd, ready=self._api_answers),
+            Part("api", "tests.faults.api", ["api"], env=fd, ready=partial(answers, f"{self.url}/livez")),
         ]
 
     def _with_ready_file(self, name: str, module: str, argv: list[str]) -> Part:
@@ -220,12 +221,6 @@ class RunningStack:
             with self.redis() as client:
                 return bool(client.ping())
         except redis.RedisError:
-            return False
-
-    def _api_answers(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/livez", timeout=1.0, trust_env=False).status_code == 200
-        except httpx.HTTPError:
             return False
 
     def _start_fork_server(self) -> None:

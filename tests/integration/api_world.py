@@ -23,7 +23,7 @@ import structlog
 
 from infra.settings import Settings
 from infra.sql.database import Database
-from schemas.lifecycle import Event, State
+from schemas.lifecycle import Event
 from schemas.menu import Menu
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -34,7 +34,7 @@ from services.api.routes.links import capability
 from services.bootstrap import Container
 from services.storage.orders.store import OrderStore
 from tests.credentials import UNLIMITED, header_for
-from tests.stand_ins import TESTER
+from tests.stand_ins import TESTER, Bell
 from tests.waiting import until
 
 # structlog's default renders tracebacks with all locals, which takes seconds under load.
@@ -70,18 +70,6 @@ def wav(seconds: float = 0.2, rate: int = 16_000) -> bytes:
     return b"RIFF" + struct.pack("<I", 36 + len(data)) + head + struct.pack("<I", len(data)) + data
 
 
-@dataclass
-class Doorbell:
-    """Counts rings; `up = False` when Redis is down."""
-
-    rung: list[tuple[str, State]] = field(default_factory=list)
-    up: bool = True
-
-    def ring(self, order_id: str, state: State) -> bool:
-        self.rung.append((order_id, state))
-        return self.up
-
-
 class Parts(Container):
     """The real container with stand-ins for the broker and the decode server."""
 
@@ -90,11 +78,11 @@ class Parts(Container):
         # The only shop of these tests; the API uses the shop of the key.
         self.orders = OrderStore(self.database, MAIN_SHOP)
         self.menus = self.menus.of(MAIN_SHOP)
-        self.bell = Doorbell()
+        self.bell = Bell()
         self.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
 
     @property
-    def doorbell(self) -> Doorbell:  # type: ignore[override]
+    def doorbell(self) -> Bell:  # type: ignore[override]
         return self.bell
 
     def ready(self) -> dict[str, str]:
@@ -122,6 +110,12 @@ class World:
         """Return all files in the blob folder, including temporary ones."""
         return [path for path in self.parts.settings.blobs.rglob("*") if path.is_file()]
 
+    def browser(self, address: str = "127.0.0.1") -> httpx.Client:
+        """Return a browser at this address, on a page of ours and without a key."""
+        transport = httpx.HTTPTransport(local_address=address)
+        headers = {"Origin": self.url}
+        return httpx.Client(base_url=self.url, transport=transport, headers=headers, timeout=20)
+
     def line(self, person: str = "ada") -> bytes:
         """Return the key's header as a line of a raw request."""
         return f"Authorization: {self.bearing(person)['Authorization']}\r\n".encode()
@@ -137,7 +131,7 @@ class World:
     def text(self, transcript: str = "a latte", **more: Any) -> dict[str, Any]:
         """Submit a transcript; return the order."""
         sent = {"transcript": transcript, "menu": MENU["id"], **more}
-        answer = self.http.post("/v1/orders", json=sent)
+        answer = self.http.post("/v1/orders", json=sent, headers=self.bearing("ada"))
         assert answer.status_code == 202, answer.text
         found: dict[str, Any] = answer.json()
         return found

@@ -14,6 +14,7 @@ from argon2 import PasswordHasher
 
 from infra import passwords
 from infra.sql.database import Database
+from services.storage.people.sign_in import SignIns
 
 PASSWORD = "correct horse battery"
 HOUR_S = 3600.0
@@ -55,6 +56,20 @@ def cheap(monkeypatch: pytest.MonkeyPatch, pause_s: float = 0.0) -> Counting:
     monkeypatch.setattr(passwords, "_HASHER", counting)
     monkeypatch.setattr(passwords, "_DECOY", passwords._decoy())
     return counting
+
+
+def enter(
+    sign_ins: SignIns,
+    address: str = HERE,
+    *,
+    name: str = "Ann",
+    password: str = PASSWORD,
+    lasting_s: float = HOUR_S,
+) -> str:
+    """Sign in with a password alone; return the session's token."""
+    token = sign_ins.by_password(name, password, address, lasting_s)
+    assert isinstance(token, str)
+    return token
 
 
 def code_at(database: Database, secret: str, steps: int = 0) -> str:

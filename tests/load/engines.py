@@ -70,12 +70,7 @@ class Reader:
 
     name = "load"
 
-    def decode(
-        self,
-        asked: CartRequest,
-        called_off: threading.Event | None = None,
-        **_how: bool,
-    ) -> DecodedCart:
+    def decode(self, asked: CartRequest, *_args: object, **_how: object) -> DecodedCart:
         seconds = take(READ_S)
         lines = tuple({"kind": "item", **line} for line in _gold().get(asked.transcript, ()))
         return DecodedCart(lines, "", 0.0, 0, self.name, 900, 20, 800, seconds)
@@ -83,9 +78,6 @@ class Reader:
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
     def verify(self) -> None: ...
-
-    def status(self, patience_s: float) -> str:
-        return "ok"
 
 
 Container.transcriber = property(lambda _: Ears([]))  # type: ignore[assignment, misc]

@@ -31,6 +31,15 @@ def part(
     )
 
 
+def python(
+    *words: object, env: dict[str, str] | None = None, timeout_s: float = 120, **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run `python WORDS` in the repository to its end, with `env` as its whole environment."""
+    command = [sys.executable, *map(str, words)]
+    how |= {"cwd": REPOSITORY, "env": env, "timeout": timeout_s}
+    return subprocess.run(command, capture_output=True, text=True, **how)
+
+
 @contextmanager
 def program(
     settings: Settings,

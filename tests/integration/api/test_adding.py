@@ -49,7 +49,7 @@ def test_an_added_utterance_is_stored(own_world: World) -> None:
         ("text", "a latte"),
         ("text", "and a bagel"),
     ]
-    assert world.parts.bell.rung[-1] == (order_id, State.TRANSCRIBED)
+    assert world.parts.bell.rung[-1] == (order_id, State.TRANSCRIBED, 0.0)
     spoken = post(world, order_id, files={"audio": ("a.wav", wav())}).json()
     assert (spoken["status"], spoken["stage"], spoken["transcript"]) == ("queued", "transcribe", None)
     audio = world.http.get(f"/v1/orders/{order_id}/audio?utterance=2")

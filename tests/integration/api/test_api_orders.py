@@ -47,7 +47,7 @@ def test_a_recording_is_accepted(world: World) -> None:
     assert record.audio_format == "wav"
     assert record.audio_key is not None
     assert world.parts.blobs.path(record.audio_key).read_bytes() == wav()
-    until(lambda: (order["id"], State.RECEIVED) in world.parts.doorbell.rung)
+    until(lambda: (order["id"], State.RECEIVED, 0.0) in world.parts.doorbell.rung)
 
 
 def test_a_transcript_is_accepted_and_waits_to_be_decoded(world: World) -> None:
@@ -57,7 +57,7 @@ def test_a_transcript_is_accepted_and_waits_to_be_decoded(world: World) -> None:
     assert order["transcript"]["confidence"] == 1
     assert order["stage"] == "decode"
     assert order["metadata"] == {"deep": {"er": [1, None]}}
-    until(lambda: (order["id"], State.TRANSCRIBED) in world.parts.doorbell.rung)
+    until(lambda: (order["id"], State.TRANSCRIBED, 0.0) in world.parts.doorbell.rung)
 
 
 def test_the_menu_may_be_omitted_if_there_is_only_one(lone_world: World) -> None:

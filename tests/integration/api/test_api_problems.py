@@ -10,6 +10,7 @@ import re
 import socket
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -96,9 +97,7 @@ def test_valid_request_ids_are_kept(world: World) -> None:
 
 
 def test_an_internal_error_reveals_nothing(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> None:
-        raise RuntimeError("password=hunter2 at /srv/secret.py")
-
+    broken = Mock(side_effect=RuntimeError("password=hunter2 at /srv/secret.py"))
     monkeypatch.setattr(OrderStore, "page", broken)
     answer = lone_world.http.get("/v1/orders")
     expect_problem(answer, 500, "internal")
@@ -144,10 +143,7 @@ def test_an_uncertain_commit_leaves_no_recording(lone_world: World, monkeypatch:
 
 
 def test_another_disk_failure_is_503(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", broken)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.EIO, "Input/output error")))
     expect_problem(upload(lone_world), 503, "storage_unavailable")
     assert lone_world.recordings == []
 
@@ -241,11 +237,7 @@ def test_a_hanging_decoder_delays_no_probe(tmp_path: Path) -> None:
 
 def test_without_the_database_it_is_unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(tmp_path, container=Container, redis_url="redis://127.0.0.1:1/0") as real:
-
-        def away() -> None:
-            raise StorageUnavailable("away")
-
-        monkeypatch.setattr(real.parts.database, "ping", away)
+        monkeypatch.setattr(real.parts.database, "ping", Mock(side_effect=StorageUnavailable("away")))
         answer = real.http.get("/readyz")
         assert (answer.status_code, answer.json()["status"]) == (503, "unready")
         assert answer.json()["checks"]["database"] == "no answer"

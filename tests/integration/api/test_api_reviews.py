@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
 
 from schemas.cart import CartDraft
+from schemas.errors import InvalidMenu
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from services.shop_scope import ShopScope
@@ -217,12 +219,8 @@ def test_an_inconsistent_menu_is_rejected(world: World) -> None:
 
 
 def test_a_menu_without_a_valid_grammar_is_rejected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from schemas.errors import InvalidMenu
-
-    def refuse(*_: Any) -> None:
-        raise InvalidMenu([("/items", "the grammar does not compile")])
-
-    monkeypatch.setattr(ShopScope, "check_menu", refuse)
+    refused = InvalidMenu([("/items", "the grammar does not compile")])
+    monkeypatch.setattr(ShopScope, "check_menu", Mock(side_effect=refused))
     expect_problem(put(world, {**MENU, "id": "m-uncompilable"}), 422, "invalid_menu")
     expect_problem(world.http.get("/v1/menus/m-uncompilable"), 404, "not_found")
 

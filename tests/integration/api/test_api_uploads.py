@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration import api_world
+from tests.integration.api.gate.test_api_pressure import begun
 from tests.integration.api_world import MENU, World, expect_problem, wav
 from tests.waiting import until
 
@@ -142,10 +143,6 @@ def test_malformed_bodies_are_rejected(world: World, status: int, code: str) -> 
 
 def test_an_aborted_upload_leaves_nothing(world: World) -> None:
     before = set(world.recordings)
-    head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
-        b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
-    )
-    with socket.create_connection(("127.0.0.1", world.port)) as line:
-        line.sendall(head + part("audio", wav())[:-2] + b"\0" * 300_000)
+    with begun(world) as line:
+        line.sendall(part("audio", wav())[:-2] + b"\0" * 300_000)
         until(lambda: set(world.recordings) - before)

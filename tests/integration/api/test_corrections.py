@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from infra.blobs.folder import BlobFolder
-from infra.settings import REPOSITORY
-from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from schemas.records.orders import Outcome
@@ -20,6 +13,7 @@ from schemas.review import ReviewDecision, ReviewReason
 from services.learning.evaluation.run import read_rows
 from services.pipeline.review import settle
 from services.validation.price import price_cart
+from tests.processes.parts import python
 from tests.stand_ins import CAFE, TESTER, Pipeline, speech
 
 SAID = "um two large flat whites with oat milk and a muffin please"
@@ -29,11 +23,6 @@ LATTE = {
     "kind": "item", "heard": FLAT["heard"], "sku": "latte", "quantity": 2, "size": "L",
     "options": [{"group": "milk", "id": "oat"}],
 }  # fmt: skip
-
-
-@pytest.fixture
-def pipeline(database: Database, tmp_path: Path) -> Pipeline:
-    return Pipeline(database, BlobFolder(tmp_path / "recordings"))
 
 
 def settled(
@@ -66,11 +55,8 @@ def test_corrections_are_exported_as_gold_rows(pipeline: Pipeline, database_url:
     typed = settled(pipeline, "correct", [MUFFIN], spoken=False)
     settled(pipeline, "reject")
     out = tmp_path / "gold.jsonl"
-    command = [sys.executable, "-m", "services.cli.main", "reviews", "export", "--out", out]
     environment = {"DATABASE_URL": database_url, "SAYCART_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60
-    )
+    done = python("-m", "services.cli.main", "reviews", "export", "--out", out, env=environment)
     assert done.returncode == 0, done.stderr
     assert "2 corrected of 3 settled orders" in done.stdout
     assert ["error" in row for row in read_rows(out)] == [False, False]

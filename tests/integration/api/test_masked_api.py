@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 import pytest
 import structlog
 
-from infra.settings import REPOSITORY, Settings
+from infra.settings import Settings
 from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS
 from services.api.routes import masked as route
@@ -38,6 +36,7 @@ from tests.integration.masked_world import (  # noqa: F401
     world,
 )
 from tests.masked_tasks import TICKET
+from tests.processes.parts import python
 from tests.servers.staged_server import Answer, StagedServer, completion, is_probe
 from tests.waiting import until
 
@@ -231,15 +230,7 @@ def test_invalid_tasks_prevent_the_start(tmp_path: Path) -> None:
         Stack(wanted).start()
     assert not (tmp_path / "run").exists(), "nothing was begun"
     check_tasks(Settings(home=tmp_path))
-    done = subprocess.run(
-        [sys.executable, "-m", "services.api"],
-        cwd=REPOSITORY,
-        env=as_environment(wanted),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = python("-m", "services.api", env=as_environment(wanted))
     assert done.returncode == 1
     assert "SAYCART_MASKED_TASKS: no.such:TASKS can't be loaded" in done.stderr
     assert "PYTHONPATH" in done.stderr

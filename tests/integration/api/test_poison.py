@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-import structlog
 
-from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from infra.webhooks import PostResult, Target
 from schemas.decision import ModelAnswer
@@ -26,16 +24,10 @@ from services.storage.outbox.store import Outbox
 from services.workers.courier import Courier, RetryPolicy
 from tests.endpoints import SECRET, TILL, till
 from tests.integration.storage.test_outbox import completed, proposed_and_confirmed
+from tests.integration.workers import test_runner
 from tests.stand_ins import ATTEMPTS, RIGHT, Pipeline, claim_order
 
-
-@pytest.fixture
-def pipeline(database: Database, tmp_path: Path) -> Iterator[Pipeline]:
-    before = structlog.get_config()
-    structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
-    yield Pipeline(database, BlobFolder(tmp_path / "blobs"))
-    structlog.configure(**before)
-
+pipeline = test_runner.world
 
 # --- Permanent faults at each stage ---------------------------------------------------------------------
 
@@ -57,12 +49,8 @@ def test_a_stage_that_always_fails_ends_in_review(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, state: State
 ) -> None:
     order_id = order_at(pipeline, state)
-
-    def broken(*_: Any) -> None:
-        raise RuntimeError("each time")
-
     for name in ("transcribe_recording", "retrieve", "decide"):
-        monkeypatch.setattr(stages, name, broken)
+        monkeypatch.setattr(stages, name, Mock(side_effect=RuntimeError("each time")))
     order = pipeline.until_settled(order_id)
     assert pipeline.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
     assert "each time" not in str(order.findings), "a fault's words are for the log"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from schemas.menu import Menu
 from tests.endpoints import till
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
+from tests.unit.service.test_shape import nested
 
 # All of JSON and more: unpaired surrogates, NUL, infinities, huge integers.
 TEXT = st.text(st.characters(), max_size=12) | st.text('ab\\"/~<>&{}\u2028\x00\x7f\ud800é🍔', max_size=120)
@@ -26,13 +27,6 @@ VALUE: st.SearchStrategy[Any] = st.recursive(
 METADATA = st.dictionaries(TEXT, VALUE, max_size=6)
 # Hypothesis runs many examples on one API; each leaves only finished orders.
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def deep(levels: int) -> Any:
-    document: Any = {"a": 1}
-    for _ in range(levels - 1):
-        document = {"a": document}
-    return document
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +64,9 @@ def comes_back(world: World, answer: httpx.Response, metadata: Any) -> dict[str,
 
 @MANY
 @given(METADATA)
-@example(deep(8))
-@example(deep(9))
-@example(deep(256))
+@example(nested(8))
+@example(nested(9))
+@example(nested(256))
 @example({"a": 2**53 - 1})
 @example({"a": 2**53})
 @example({"a": "x" * 7_992})
@@ -123,11 +117,11 @@ def test_menus_round_trip(world: World, names: list[str], category: str) -> None
 @pytest.mark.parametrize(
     ("path", "method", "body"),
     [
-        ("/v1/menus/corner-cafe", "PUT", MENU | {"name": deep(40)}),
+        ("/v1/menus/corner-cafe", "PUT", MENU | {"name": nested(40)}),
         ("/v1/menus/corner-cafe", "PUT", MENU | {"x" * 300: 1}),
-        ("/v1/orders", "POST", {"transcript": "x", "menu": "m", "metadata": deep(40)}),
+        ("/v1/orders", "POST", {"transcript": "x", "menu": "m", "metadata": nested(40)}),
         ("/v1/reviews/none/decision", "POST", {"version": 10**20, "action": "approve"}),
-        ("/v1/orders/none/answer", "POST", {"question": deep(150), "answer": "x"}),
+        ("/v1/orders/none/answer", "POST", {"question": nested(150), "answer": "x"}),
     ],
 )
 def test_all_bodies_have_the_same_limits(world: World, path: str, method: str, body: Any) -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from infra.blobs.folder import BlobFolder
 from infra.settings import Settings
-from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.api.app import create_app
 from services.bootstrap import Container
@@ -32,20 +30,19 @@ class Quiet(Container):
         return self.bell
 
 
-def test_a_text_order_needs_few_messages(database: Database, database_url: str, tmp_path: Path) -> None:
-    world = Pipeline(database, BlobFolder(tmp_path / "blobs"))
+def test_a_text_order_needs_few_messages(pipeline: Pipeline, database_url: str, tmp_path: Path) -> None:
     parts = Quiet(Settings(home=tmp_path, database_url=database_url))
     headers = {"Idempotency-Key": "till-7"}
     try:
-        heads = header_for(database)
+        heads = header_for(pipeline.database)
         with TestClient(create_app(parts), base_url="http://localhost", headers=heads) as client:
             client.post("/v1/orders", json=ORDER).raise_for_status()  # connects, and caches the menu
-            world.until_settled(world.typed())
+            pipeline.until_settled(pipeline.typed())
             time.sleep(0.6)  # until the cached backlog expires
             with counted(parts.database) as accepting:
                 order_id = client.post("/v1/orders", json=ORDER, headers=headers).json()["id"]
-        with counted(database) as working:
-            assert world.runner().run(order_id, "decode") is State.COMPLETED
+        with counted(pipeline.database) as working:
+            assert pipeline.runner().run(order_id, "decode") is State.COMPLETED
     finally:
         parts.close()
     messages = accepting + working

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event
 
 from schemas.lifecycle import Event
 from services.api.waiting import watch as waiting
+from tests.counted_messages import counted
 from tests.integration import api_world
 from tests.integration.api_world import World, running
 from tests.waiting import until
@@ -45,23 +45,6 @@ def polling(world: World, order_ids: list[str], **headers: str) -> Iterator[list
         yield polls
 
 
-@contextmanager
-def transactions(world: World) -> Iterator[Callable[[], int]]:
-    """Count transactions of the API's process during the block."""
-    begun = 0
-
-    def count(_connection: Any) -> None:
-        nonlocal begun
-        begun += 1
-
-    engine = world.parts.database._engine
-    event.listen(engine, "begin", count)
-    try:
-        yield lambda: begun
-    finally:
-        event.remove(engine, "begin", count)
-
-
 def test_a_wait_continues_until_the_order_settles(own_world: World) -> None:
     order_id = own_world.text()["id"]
     with polling(own_world, [order_id]) as (poll,):
@@ -89,9 +72,9 @@ def test_many_waits_share_one_query(tmp_path: Path, database_url: str) -> None:
         with polling(world, orders) as polls:  # more than the 40 threads that the server has
             assert world.http.get("/v1/orders?limit=1", timeout=SOON_S).status_code == 200
             time.sleep(1)
-            with transactions(world) as begun:
+            with counted(world.parts.database) as messages:
                 time.sleep(4)
-                assert 2 <= begun() <= 60
+            assert 2 <= messages["BEGIN"] <= 60
             for order_id in orders:
                 world.parts.orders.cancel(order_id)
             assert {poll.result(SOON_S).json()["status"] for poll in polls} == {"cancelled"}
@@ -107,9 +90,9 @@ def test_disconnected_clients_are_forgotten(own_world: World) -> None:
         until(lambda: waiters(own_world).watchers == 1)
     until(lambda: waiters(own_world).watchers == 0)
     assert not waiters(own_world)._orders
-    with transactions(own_world) as begun:
+    with counted(own_world.parts.database) as messages:
         time.sleep(1.2)
-        assert begun() == 0
+    assert not messages
 
 
 def test_an_unknown_order_is_not_awaited(own_world: World) -> None:

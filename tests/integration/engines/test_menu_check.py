@@ -15,8 +15,12 @@ from services.cli.main import app
 from services.learning.evaluation.sample_orders import sample_orders
 from tests.servers.staged_server import Answer, completion, model, spelled, staged_server
 
-ITEMS = [{"sku": name, "name": name, "price": 300} for name in ("tea", "pie")]
-MENU = Menu.parse({"id": "tea-bar", "name": "Tea Bar", "currency": "USD", "items": ITEMS})
+SIZES = [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}]
+ITEMS = [
+    {"sku": "tea", "name": "tea", "prices": {"S": 300, "L": 400}},
+    {"sku": "pie", "name": "pie", "price": 300},
+]
+MENU = Menu.parse({"id": "tea-bar", "name": "Tea Bar", "currency": "USD", "sizes": SIZES, "items": ITEMS})
 ORDERS = {row["utterance"]: row["cart"]["lines"][0] for row in sample_orders(MENU, 20)}
 
 
@@ -45,7 +49,9 @@ def test_twenty_orders_are_tried_on_a_running_server(tmp_path: Path) -> None:
     assert first == "tea-bar: 2 items, 0 option groups, no problems"
     tried = [line.partition("  ") for line in lines if line.startswith(("right", "wrong"))]
     assert [mark == "wrong" for mark, _, _ in tried] == ["pie" in text for _, _, text in tried]
+    assert {"one large tea please", "two small teas please"} <= {text.strip() for _, _, text in tried}
     assert sum(line.startswith("       read as ") for line in lines) == 10
+    assert "       read as 3 × pie" in lines
     assert last == "10 of 20 generated orders came out right"
 
 

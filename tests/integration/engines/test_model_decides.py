@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from infra.blobs.folder import BlobFolder
-from infra.sql.database import Database
 from schemas.decision import Trust, UnsurePiece, Verdict
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
@@ -31,14 +28,9 @@ def reading(probability: float, text: str = CART) -> DecodedCart:
     )  # fmt: skip
 
 
-@pytest.fixture
-def world(database: Database, tmp_path: Path) -> Pipeline:
-    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
-
-
-def settled(world: Pipeline, *script: DecodedCart, said: str = SAID) -> OrderRecord:
-    world.decoder = ScriptedDecoder(list(script))
-    return world.until_settled(world.typed(said))
+def settled(pipeline: Pipeline, *script: DecodedCart, said: str = SAID) -> OrderRecord:
+    pipeline.decoder = ScriptedDecoder(list(script))
+    return pipeline.until_settled(pipeline.typed(said))
 
 
 UNTRAINED, OVERRULED = replace(reading(1.0), trained=False), replace(reading(1.0), overruled=1)
@@ -53,9 +45,9 @@ UNTRAINED, OVERRULED = replace(reading(1.0), trained=False), replace(reading(1.0
     ],
 )
 def test_the_models_confidence_counts_only_when_it_is_trusted(
-    world: Pipeline, read: DecodedCart, trust: Trust, verdict: Verdict
+    pipeline: Pipeline, read: DecodedCart, trust: Trust, verdict: Verdict
 ) -> None:
-    order = settled(world, read)
+    order = settled(pipeline, read)
     assert order.answer is not None
     assert (order.answer.probability, order.answer.trust) == (1.0, trust)
     assert order.decision is not None
@@ -77,10 +69,10 @@ def test_the_most_serious_reason_for_distrust_is_stored(
     assert trust_in(read, corrected=corrected, unseen=unseen) is trust
 
 
-def test_uncertain_pieces_are_stored(world: Pipeline) -> None:
+def test_uncertain_pieces_are_stored(pipeline: Pipeline) -> None:
     pieces = (UnsurePiece(text="latte", probability=0.999),)
     order = settled(
-        world, replace(reading(0.6), pieces=(*pieces, UnsurePiece(text="large", probability=0.604)))
+        pipeline, replace(reading(0.6), pieces=(*pieces, UnsurePiece(text="large", probability=0.604)))
     )
     assert order.answer is not None
     assert order.answer.unsure == (UnsurePiece(text="large", probability=0.6),)
@@ -95,11 +87,11 @@ def test_uncertain_pieces_are_stored(world: Pipeline) -> None:
     ids=["noted by the model", "noted by its words"],
 )
 def test_an_allergy_needs_review_and_is_noted_for_the_kitchen(
-    world: Pipeline, noted: str, words: str
+    pipeline: Pipeline, noted: str, words: str
 ) -> None:
-    order = settled(world, reading(0.999, CART[:-1] + noted + "}"), said=f"{SAID} {words}")
+    order = settled(pipeline, reading(0.999, CART[:-1] + noted + "}"), said=f"{SAID} {words}")
     assert order.state is State.IN_REVIEW
     assert order.cart is not None
     assert [(note.kind, note.text[-len(words) :]) for note in order.cart.notes] == [("allergy", words)]
     assert "allergy_said" in [finding.code for finding in order.findings if finding.blocks]
-    assert world.reviews.queue(9, "allergy").entries
+    assert pipeline.reviews.queue(9, "allergy").entries

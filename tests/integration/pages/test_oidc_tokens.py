@@ -23,23 +23,13 @@ from infra.oidc import Provider
 from infra.settings_oidc import OidcProvider as Registration
 from schemas.errors import NotLetIn, ProviderAway
 from schemas.shops.staff import Identity
-from tests.servers.oidc_provider import CLIENT_ID, SECRET, Claims, OidcProvider, oidc_provider
+from tests.integration import oidc_world
+from tests.servers.oidc_provider import CLIENT_ID, SECRET, Claims, OidcProvider
 
 BACK = "http://127.0.0.1:8420/sign-in/oidc/callback"
 OTHER = RSAKey.generate_key(2048, {"kid": "other"})
 METADATA = "/.well-known/openid-configuration"
-
-
-@pytest.fixture(scope="module")
-def at_work() -> Iterator[OidcProvider]:
-    with oidc_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def there(at_work: OidcProvider) -> OidcProvider:
-    at_work.honest()
-    return at_work
+at_work, there = oidc_world.at_work, oidc_world.provider
 
 
 def ours(issuer: str, secret: str = SECRET) -> Provider:

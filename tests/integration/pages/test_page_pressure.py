@@ -27,9 +27,7 @@ BY = Actor("tests")
 @contextmanager
 def visitor(world: World, address: str) -> Iterator[httpx.Client]:
     """A browser on the order page at this address."""
-    transport = httpx.HTTPTransport(local_address=address)
-    headers = {"Origin": world.url}
-    with httpx.Client(base_url=world.url, transport=transport, headers=headers, timeout=20) as client:
+    with world.browser(address) as client:
         assert client.get("/").status_code == 200
         yield client
 
@@ -40,8 +38,7 @@ def place(client: httpx.Client) -> int:
 
 def flood(world: World, address: str, orders: int) -> list[int]:
     """Anonymous orders without cookies, so that each looks like a new browser."""
-    transport = httpx.HTTPTransport(local_address=address)
-    with httpx.Client(base_url=world.url, transport=transport, headers={"Origin": world.url}) as client:
+    with world.browser(address) as client:
         answers = []
         for _ in range(orders):
             answers.append(place(client))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import httpx
-import pytest
 
 from schemas.decision import Basis, Decision, ModelAnswer, Trust, UnsurePiece, Verdict
 from schemas.lifecycle import Event
@@ -12,18 +11,12 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from tests.integration import api_world
 from tests.integration.api_world import World
-from tests.integration.signing import PASSWORD, cheap
+from tests.integration.pages import test_staff_pages
+from tests.integration.signing import PASSWORD
 
-lone_world = api_world.lone_world
+lone_world, world = api_world.lone_world, test_staff_pages.world
 
 SAID = "two lattes, no, three lattes with oat milk and a <b>churro</b>"
-
-
-@pytest.fixture
-def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    cheap(monkeypatch)
-    lone_world.parts.staff.add("Ann", PASSWORD)
-    return lone_world
 
 
 ANSWER = ModelAnswer(

@@ -19,7 +19,7 @@ from services.storage.people.second_step import RECOVERY_CODES, SecondSteps
 from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
-from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap, code_at
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap, code_at, enter
 
 
 class Ann:
@@ -31,9 +31,7 @@ class Ann:
             SecondSteps(database), SignIns(database), SessionStore(database),
         )  # fmt: skip
         StaffStore(database).add("Ann", PASSWORD)
-        got = self.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
-        assert isinstance(got, str)
-        self.token = got
+        self.token = enter(self.sign_ins)
         self.secret = ""
 
     @property
@@ -79,8 +77,7 @@ def test_enrolment_needs_the_first_code(ann: Ann) -> None:
         with pytest.raises(InputError):
             ann.steps.confirm(ann.session, wrong)
     assert ann.session.second_step is False
-    got = ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
-    assert isinstance(got, str)
+    got = enter(ann.sign_ins)
     typed = ann.code()
     codes = ann.steps.confirm(ann.session, f" {typed[:3]} {typed[3:]}")
     assert len(set(codes)) == RECOVERY_CODES == ann.steps.codes_left(ann.session.staff_id)
@@ -96,9 +93,7 @@ def test_enrolment_needs_the_first_code(ann: Ann) -> None:
 
 def test_only_the_enrolling_session_sees_the_secret(ann: Ann) -> None:
     ann.begin()
-    got = ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
-    assert isinstance(got, str)
-    other = ann.sessions.of(got, HOUR_S)
+    other = ann.sessions.of(enter(ann.sign_ins), HOUR_S)
     assert other is not None
     assert ann.steps.secret(other) is None
     with pytest.raises(InputError):
@@ -190,7 +185,7 @@ def test_disabling_deletes_secret_and_sessions(ann: Ann) -> None:
     ann.enrol()
     ann.steps.off("Ann")
     assert ann.sessions.of(ann.token, HOUR_S) is None
-    assert isinstance(ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S), str)
+    assert enter(ann.sign_ins)
     with ann.database.read() as session:
         for table in ("staff_totp", "staff_recovery_codes"):
             assert session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0

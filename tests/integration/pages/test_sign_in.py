@@ -21,7 +21,7 @@ from services.storage.people.attempts import BY_NAME, CODES, FORGET_S, NARROW, W
 from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
-from tests.integration.signing import HERE, HOUR_S, PASSWORD, Counting, cheap
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, Counting, cheap, enter
 from tests.waiting import until
 
 WRONG = "a wrong guess"
@@ -38,12 +38,6 @@ def hasher(monkeypatch: pytest.MonkeyPatch) -> Counting:
 def sign_ins(database: Database) -> SignIns:
     StaffStore(database).add("Ann", PASSWORD)
     return SignIns(database)
-
-
-def enter(sign_ins: SignIns, address: str = HERE, name: str = "Ann") -> str:
-    got = sign_ins.by_password(name, PASSWORD, address, HOUR_S)
-    assert isinstance(got, str)
-    return got
 
 
 def guess(sign_ins: SignIns, address: str = HERE, name: str = "Ann", times: int = 1) -> None:
@@ -118,8 +112,7 @@ def test_success_resets_failures_there(sign_ins: SignIns, database: Database) ->
 def test_a_new_password_lets_strangers_try_again(sign_ins: SignIns, database: Database) -> None:
     from_many(sign_ins)
     StaffStore(database).set_password("Ann", "another long one")
-    found = sign_ins.by_password("Ann", "another long one", "203.0.113.99", HOUR_S)
-    assert isinstance(found, str)
+    assert enter(sign_ins, "203.0.113.99", password="another long one")
 
 
 def test_concurrent_guesses_are_all_counted(

@@ -16,7 +16,7 @@ from services.storage.base.tables_staff import StaffSessionRow
 from services.storage.people.sessions import USED_EVERY_S, SessionStore, end_sessions, lock_account
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
-from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap, enter
 from tests.waiting import until
 
 
@@ -29,12 +29,6 @@ def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 def sessions(database: Database) -> SessionStore:
     StaffStore(database).add("Ann", PASSWORD)
     return SessionStore(database)
-
-
-def enter(database: Database, address: str = HERE, lasting_s: float = HOUR_S) -> str:
-    got = SignIns(database).by_password("Ann", PASSWORD, address, lasting_s)
-    assert isinstance(got, str)
-    return got
 
 
 def found(sessions: SessionStore, token: str, idle_s: float = HOUR_S, **more: bool) -> StaffSession:
@@ -51,7 +45,7 @@ def unused_for(database: Database, seconds: int) -> None:
 
 
 def test_neither_password_nor_token_is_stored(sessions: SessionStore, database: Database) -> None:
-    token = enter(database)
+    token = enter(SignIns(database))
     with database.read() as session:
         rows = [
             *session.execute(text("SELECT * FROM staff")),
@@ -64,14 +58,14 @@ def test_neither_password_nor_token_is_stored(sessions: SessionStore, database: 
 
 
 def test_a_session_expires(sessions: SessionStore, database: Database) -> None:
-    assert sessions.of(enter(database, lasting_s=0.0), HOUR_S) is None
-    enter(database)
+    assert sessions.of(enter(SignIns(database), lasting_s=0.0), HOUR_S) is None
+    enter(SignIns(database))
     with database.read() as session:
         assert session.execute(text("SELECT count(*) FROM staff_sessions")).scalar_one() == 1
 
 
 def test_an_unused_session_expires(sessions: SessionStore, database: Database) -> None:
-    token = enter(database)
+    token = enter(SignIns(database))
     unused_for(database, 3000)
     found(sessions, token, used=False)
     unused_for(database, 3601)
@@ -79,7 +73,7 @@ def test_an_unused_session_expires(sessions: SessionStore, database: Database) -
 
 
 def test_use_is_recorded_once_per_minute(sessions: SessionStore, database: Database) -> None:
-    token = enter(database)
+    token = enter(SignIns(database))
     written: list[str] = []
 
     def note(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:

@@ -9,7 +9,6 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from infra.blobs.folder import BlobFolder
 from infra.processes.ports import any_free
 from infra.settings import Settings
 from infra.sql.database import Database
@@ -42,8 +41,8 @@ def orders(database: Database) -> OrderStore:
 
 
 @pytest.fixture
-def world(database: Database, tmp_path: Path) -> Pipeline:
-    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
+def world(pipeline: Pipeline) -> Pipeline:
+    return pipeline
 
 
 @pytest.fixture

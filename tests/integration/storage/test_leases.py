@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import replace
+from functools import partial
+from itertools import chain, repeat
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import select
 from structlog.testing import capture_logs
 
-from infra.sql.database import Database
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
-from schemas.records.orders import OrderRecord, Outcome
+from schemas.records.orders import OrderRecord
 from services.pipeline import failures
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.runner import Runner
@@ -53,28 +55,11 @@ def test_an_order_in_another_state_is_not_renewed(world: Pipeline) -> None:
     assert not world.orders.renew(order, 60)
 
 
-@dataclass
-class Beats:
-    """Leases that return the entries of a script, and repeat the last."""
-
-    script: list[bool | Exception]
-    asked: int = 0
-
-    def renew(self, order: OrderRecord, lease_s: float) -> bool:
-        self.asked += 1
-        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        if isinstance(step, Exception):
-            raise step
-        return step
-
-    def holds(self, order: OrderRecord) -> bool:
-        return True
-
-
 def test_a_heartbeat_survives_outages_and_errors(world: Pipeline) -> None:
-    beats = Beats([GONE, ValueError("a fault of ours"), True])
-    with Heartbeat(cast(Any, beats), held(world), lease_s=0.03, limit_s=60) as beat:
-        until(lambda: beats.asked > 5)
+    leases = Mock()
+    leases.renew.side_effect = chain([GONE, ValueError("a fault of ours")], repeat(True))
+    with Heartbeat(leases, held(world), lease_s=0.03, limit_s=60) as beat:
+        until(lambda: leases.renew.call_count > 5)
         assert not beat.lost.is_set()
 
 
@@ -94,42 +79,23 @@ def test_a_hung_stage_loses_its_order_at_the_time_limit(world: Pipeline) -> None
     assert world.orders.get(order.id).lease_owner == "next", "the hung stage kept or took it back"
 
 
-@dataclass
-class Faulty(OrderStore):
-    """The real store with scripted failures: `before` the operation, or `after` it, so that only the answer
+def faulty(world: Pipeline, lease_s: float = 60, **script: list[str]) -> Runner:
+    """A runner whose store fails by a script: `before` an operation, or `after` it, so that only its answer
     is lost."""
+    orders = OrderStore(world.database, "main")
 
-    script: dict[str, list[str]] = field(default_factory=dict)
-
-    def __init__(self, database: Database, **script: list[str]) -> None:
-        super().__init__(database, "main")
-        self.script = script
-
-    def _faulty(self, name: str, call: Callable[[], Any]) -> Any:
-        step = self.script[name].pop(0) if self.script.get(name) else ""
+    def scripted(steps: list[str], call: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        step = steps.pop(0) if steps else ""
         if step == "before":
             raise GONE
-        done = call()
+        done = call(*args, **more)
         if step == "after":
             raise GONE
         return done
 
-    def claim_next(self, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
-        return self._faulty(  # type: ignore[no-any-return]
-            "claim_next", lambda: OrderStore.claim_next(self, expected, owner=owner, lease_s=lease_s)
-        )
-
-    def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
-        return self._faulty(  # type: ignore[no-any-return]
-            "commit", lambda: OrderStore.commit(self, order, outcome, hold_s=hold_s)
-        )
-
-    def release(self, order: OrderRecord, *, retry_in_s: float, code: str | None) -> None:
-        self._faulty("release", lambda: OrderStore.release(self, order, retry_in_s=retry_in_s, code=code))
-
-
-def faulty(world: Pipeline, lease_s: float = 60, **script: list[str]) -> Runner:
-    return replace(world.runner(), orders=Faulty(world.database, **script), lease_s=lease_s)
+    for name, steps in script.items():
+        setattr(orders, name, partial(scripted, steps, getattr(orders, name)))
+    return replace(world.runner(), orders=orders, lease_s=lease_s)
 
 
 @pytest.fixture(autouse=True)

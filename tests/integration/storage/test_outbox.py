@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import Result
@@ -162,7 +163,7 @@ def test_a_failed_transition_leaves_no_message(
     assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.needs_review"]
     # Conversely: no transition without its message.
     waiting = moved(orders, Event.DECODED)
-    monkeypatch.setattr(changes, "add_messages", _broken)
+    monkeypatch.setattr(changes, "add_messages", Mock(side_effect=OSError("staged")))
     with pytest.raises(OSError, match="staged"):
         orders.commit(waiting, Outcome(Event.ACCEPTED))
     assert orders.get(waiting.id) == waiting
@@ -172,10 +173,6 @@ def _move_and_break(database: Database, order: OrderRecord) -> None:
     with changes.writing(database) as (session, now):
         changes.move(session, now, order, Outcome(Event.ACCEPTED))
         raise OSError("staged")
-
-
-def _broken(*_: Any) -> None:
-    raise OSError("staged")
 
 
 def test_one_claim_wins_and_counts(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from services.storage.base.tables import ReviewRecordRow, ReviewRow
 from services.storage.reviews import statistics
@@ -17,8 +15,7 @@ from tests.integration.api.test_corrections import LATTE, MUFFIN, settled
 from tests.stand_ins import Pipeline
 
 
-def test_decisions_of_the_last_days_are_counted(database: Database, tmp_path: Path) -> None:
-    pipeline = Pipeline(database, BlobFolder(tmp_path))
+def test_decisions_of_the_last_days_are_counted(database: Database, pipeline: Pipeline) -> None:
     for action, who, days_ago, waited_s in (("correct", "ann", 0, 300), ("reject", "bob", 2, 500)):
         order_id = settled(pipeline, action, None if action == "reject" else [LATTE, MUFFIN], spoken=False)
         with database.write() as session:
@@ -37,9 +34,8 @@ def test_decisions_of_the_last_days_are_counted(database: Database, tmp_path: Pa
 
 
 def test_carts_of_the_newest_corrections_are_compared(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pipeline = Pipeline(database, BlobFolder(tmp_path))
     settled(pipeline, "correct", [LATTE, MUFFIN], spoken=False)
     settled(pipeline, "correct", [LATTE], spoken=False)
     monkeypatch.setattr(statistics, "MAX_CORRECTIONS", 1)

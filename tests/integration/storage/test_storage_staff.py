@@ -13,7 +13,7 @@ from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
 from services.storage.shops.store import ShopStore
-from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap, enter
 from tests.stand_ins import TESTER
 
 
@@ -25,13 +25,6 @@ def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def staff(database: Database) -> StaffStore:
     return StaffStore(database)
-
-
-def enter(database: Database, password: str = PASSWORD) -> str:
-    """Sign Ann in; return her token."""
-    got = SignIns(database).by_password("Ann", password, HERE, HOUR_S)
-    assert isinstance(got, str)
-    return got
 
 
 def signed_in(database: Database, token: str) -> bool:
@@ -46,7 +39,7 @@ def test_an_account_is_created_and_listed(staff: StaffStore) -> None:
 
 def test_disabling_an_account_ends_its_sessions(staff: StaffStore, database: Database) -> None:
     staff.add("Ann", PASSWORD)
-    token = enter(database)
+    token = enter(SignIns(database))
     gone = staff.disable("Ann")
     assert gone.disabled_at is not None
     assert not signed_in(database, token)

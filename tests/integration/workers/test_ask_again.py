@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from infra.blobs.folder import BlobFolder
-from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder, OrderRecord
@@ -30,11 +27,6 @@ BROWSER, OTHER = "page:/6.6.6.6/one", "page:/6.6.6.6/two"
 def unsure(draft: CartDraft) -> DecodedCart:
     """A decoded cart with low confidence."""
     return replace(read_as(draft), logprob=-3.0)
-
-
-@pytest.fixture
-def pipeline(database: Database, tmp_path: Path) -> Pipeline:
-    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
 
 
 def settled(pipeline: Pipeline, new: NewOrder) -> OrderRecord:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from services.transcription.audio.audio import DecodeLimits, Samples, read
 from services.transcription.audio.compact import compact
 from services.transcription.audio.containers import sniff_file
 from services.transcription.ports import Recording
+from tests.integration.storage.files.test_storage_blobs import files
 from tests.stand_ins import Pipeline, speech
 
 LIMITS = DecodeLimits()
@@ -69,10 +71,6 @@ class Listening(Pipeline):
         assert key is not None
         return self.blobs.path(key)
 
-    @property
-    def files(self) -> list[Path]:
-        return [path for path in self.blobs._root.rglob("*") if path.is_file()]
-
 
 @pytest.fixture
 def pipeline(database: Database, tmp_path: Path) -> Listening:
@@ -89,7 +87,7 @@ def test_a_wasteful_recording_is_compacted(pipeline: Listening, sound: bytes, mo
     order_id = pipeline.sent(sound)
     before = read(pipeline.kept(order_id), LIMITS)
     pipeline.runner().run(order_id, "transcribe")
-    (kept,) = pipeline.files
+    (kept,) = files(pipeline.blobs)
     assert kept == pipeline.kept(order_id), "the upload is gone"
     assert len(sound) > 5 * most
     assert kept.stat().st_size < most
@@ -110,7 +108,7 @@ def test_silence_from_a_browser_leaves_no_recording(pipeline: Listening) -> None
     order_id = pipeline.sent(SILENCE, "page:/6.6.6.6/one")
     pipeline.runner().run(order_id, "transcribe")
     assert pipeline.orders.get(order_id).state is State.FAILED
-    assert pipeline.files == []
+    assert files(pipeline.blobs) == []
 
 
 def test_cancelling_during_compaction_leaves_no_copy(pipeline: Listening) -> None:
@@ -123,7 +121,7 @@ def test_cancelling_during_compaction_leaves_no_copy(pipeline: Listening) -> Non
     pipeline.transcriber.transcribe = cancelling  # type: ignore[assignment, method-assign]
     pipeline.runner().run(order_id, "transcribe")
     assert pipeline.orders.get(order_id).state is State.CANCELLED
-    assert pipeline.files == []
+    assert files(pipeline.blobs) == []
 
 
 @pytest.mark.parametrize("error", [DecodeCancelled("called off"), EngineUnavailable("away")])
@@ -136,7 +134,7 @@ def test_a_failed_transcription_leaves_no_copy(pipeline: Listening, error: Excep
     pipeline.transcriber.script = [speech("a latte"), error]
     pipeline.runner().run(order_id, "transcribe")
     assert len(pipeline.transcriber.script) == 1, "the first was transcribed"
-    assert {path.name for path in pipeline.files} == {
+    assert {path.name for path in files(pipeline.blobs)} == {
         pipeline.blobs.path(key).name for key in pipeline.orders.get(order_id).recordings
     }
 
@@ -145,10 +143,6 @@ def test_a_full_disk_keeps_the_recording_as_it_is(
     pipeline: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = pipeline.sent(GARBAGE)
-
-    def full(_self: BlobFolder) -> None:
-        raise StorageFull("no space")
-
-    monkeypatch.setattr(BlobFolder, "open", full)
+    monkeypatch.setattr(BlobFolder, "open", Mock(side_effect=StorageFull("no space")))
     assert pipeline.until_settled(order_id).state is State.COMPLETED
     assert pipeline.kept(order_id).stat().st_size == len(GARBAGE)

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from infra.blobs.folder import BlobFolder
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from infra.sql.database import Database
@@ -122,9 +121,8 @@ def test_it_starts_before_the_decode_server(tmp_path: Path, redis_url: str) -> N
     assert not (tmp_path / "ready").exists(), "it still says that it can work"
 
 
-def test_cancelling_stops_the_decode(database: Database, tmp_path: Path) -> None:
-    world = Pipeline(database, BlobFolder(tmp_path / "blobs"))
-    order_id, begun = world.typed(), threading.Event()
+def test_cancelling_stops_the_decode(pipeline: Pipeline) -> None:
+    order_id, begun = pipeline.typed(), threading.Event()
 
     with staged_server(lambda body: completion("")) as server:
 
@@ -134,16 +132,16 @@ def test_cancelling_stops_the_decode(database: Database, tmp_path: Path) -> None
             return completion(spelled(RIGHT, CAFE))
 
         server.answer = slow
-        runner = world.runner()
+        runner = pipeline.runner()
         tools = replace(runner.tools, decoder=lambda: server.decoder())
         runner = replace(runner, tools=tools, lease_s=0.6, attempts=1)  # a heartbeat each third of it
         work = threading.Thread(target=runner.run, args=(order_id, "decode"))
         work.start()
         assert begun.wait(20)
-        world.orders.cancel(order_id)
+        pipeline.orders.cancel(order_id)
         work.join(20)
         assert not work.is_alive()
         assert server.gone.wait(5), "the server was left to decode in vain"
-    after = world.orders.get(order_id)
+    after = pipeline.orders.get(order_id)
     assert (after.state, after.draft) == (State.CANCELLED, None)
-    assert world.types(order_id) == ["received", "transcribed", "cancelled"]
+    assert pipeline.types(order_id) == ["received", "transcribed", "cancelled"]

@@ -145,27 +145,3 @@ def test_a_killed_run_resumes(tmp_path: Path) -> None:
     # Rows include exact times, so nothing was computed again.
     assert evaluation.out.read_text().splitlines()[:6] == before
     assert (len(evaluation.rows()), evaluation.figures()["exact_carts"]) == (13, 7)
-
-
-def test_generated_orders_are_tried_on_a_menu(tmp_path: Path) -> None:
-    """The decode server always answers two large lattes."""
-    file, two = tmp_path / "menu.json", {**LATTE, "options": []}
-    latte = {**SHOP.items[0].model_dump(mode="json", exclude_none=True), "option_groups": []}
-    file.write_text(json.dumps({**json.loads(MENU.read_text()), "option_groups": [], "items": [latte]}))
-    with staged_server(lambda body: completion(PROBE_ANSWER) if is_probe(body) else written(two)) as server:
-        server.adapters = TRAINED
-        done = subprocess.run(
-            [sys.executable, "-m", "services.cli.main", "menu", "check", str(file), "--try", "20"],
-            env={**os.environ, "SAYCART_LLM_URL": server.url, "SAYCART_HOME": str(tmp_path), "NO_COLOR": "1"},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
-    lines = done.stdout.splitlines()
-    right, wrong = ([line[7:] for line in lines if line.startswith(mark)] for mark in ("right", "wrong"))
-    assert len(right + wrong) == 20
-    assert set(right) == {"two large lattes please"}
-    assert {"one large latte please", "two small lattes please"} <= set(wrong)
-    assert lines.count("       read as 2 × large latte") == len(wrong)
-    assert lines[-1] == f"{len(right)} of 20 generated orders came out right"

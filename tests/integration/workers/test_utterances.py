@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from infra.blobs.folder import BlobFolder
-from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.errors import AudioDamaged, Conflict, StaleState
 from schemas.lifecycle import Event, State
@@ -33,8 +30,7 @@ LATTE, LARGE = cart(("latte", "S")), cart(("latte", "L"), ("muffin", None))
 
 
 @pytest.fixture
-def world(database: Database, tmp_path: Path) -> Pipeline:
-    pipeline = Pipeline(database, BlobFolder(tmp_path / "blobs"))
+def world(pipeline: Pipeline) -> Pipeline:
     pipeline.decoder.script = [LATTE, LARGE]
     return pipeline
 

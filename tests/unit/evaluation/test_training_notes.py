@@ -16,7 +16,7 @@ from services.learning.training.examples import Chat, UnusableOrder, notes_in, w
 from services.learning.training.notation import read_menu, read_orders
 from services.learning.training.orders import Row, TrainingShop
 from services.learning.training.pack import training
-from tests.unit.evaluation.test_training_data import LETTERS, Letters
+from tests.unit.evaluation.test_training_data import LETTERS, Letters, written
 
 MENU = """
 name: Slice
@@ -26,13 +26,6 @@ group crust one required: thin; thick
 item Pizza: 900 [toppings, crust]
 """
 SAID = "A pizza, half ham, half corn, and a Taco. I'm allergic to nuts, cut it in half"
-
-
-def written(folder: Path, *lines: str, menu: str = MENU) -> Path:
-    (folder / "a").mkdir(exist_ok=True)
-    (folder / "a" / "slice.menu").write_text(menu)
-    (folder / "a" / "slice.orders").write_text("\n".join(lines))
-    return folder / "a" / "slice.menu"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +42,7 @@ def written(folder: Path, *lines: str, menu: str = MENU) -> Path:
 def test_an_option_may_be_for_one_half(
     option: str, key: str, amount: str, portion: str, tmp_path: Path
 ) -> None:
-    file = written(tmp_path, f"[halves] a pizza => 1 Pizza + {option}")
+    file = written(tmp_path, MENU, f"[halves] a pizza => 1 Pizza + {option}")
     (order,), problems = read_orders(file.with_suffix(".orders"), read_menu(file))
     (chosen,) = order.lines[0]["options"]
     assert (problems, chosen["id"], chosen["amount"]) == ([], key, amount)
@@ -67,17 +60,18 @@ def test_an_option_may_be_for_one_half(
     ],
 )
 def test_an_impossible_cart_is_reported(cart: str, message: str, tmp_path: Path) -> None:
-    file = written(tmp_path, f"[off] {SAID} => {cart}")
+    file = written(tmp_path, MENU, f"[off] {SAID} => {cart}")
     _, (problem,) = read_orders(file.with_suffix(".orders"), read_menu(file))
     assert message in problem
 
 
 def shop_of(folder: Path) -> TrainingShop:
+    (folder / "a").mkdir()
     written(
-        folder,
+        folder / "a",
+        MENU,
         f"[off] {SAID} => 1 Pizza + left ham + right corn; 1 ? taco // allergy: I'm allergic to nuts"
-        " // preparation: cut it in half",
-        "[off] a taco => 1 ?",
+        " // preparation: cut it in half\n[off] a taco => 1 ?",
     )
     (shop,) = orders._written(folder)
     return shop
@@ -130,7 +124,7 @@ def test_one_transcript_of_a_pair_has_the_order(tmp_path: Path, monkeypatch: pyt
 
 
 def test_pairs_are_packed_in_either_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    menu = read_menu(written(tmp_path))
+    menu = read_menu(written(tmp_path, MENU))
     row = Row(
         "slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}], pairs=(("A pizza", "Apis, ah"),) * 60
     )

@@ -24,6 +24,7 @@ def line(sku: str, *options: OptionLine, quantity: int = 1, size: str | None = N
     ("text", "lines"),
     [
         ("nothing", []),
+        ("Nothing", []),
         ("2 ?", [{"kind": "not_on_menu", "quantity": 2}]),
         ("2 ? fish tacos", [{"kind": "not_on_menu", "quantity": 2, "heard": "fish tacos"}]),
         ("1 Latte", [line("latte")]),
@@ -31,6 +32,8 @@ def line(sku: str, *options: OptionLine, quantity: int = 1, size: str | None = N
         ("1 Roll + no ham + light cheese",
          [line("roll", option("fill", "ham", "none"), option("fill", "cheese", "light"))]),
         ("1 Roll + extra ham x3", [line("roll", option("fill", "ham", "extra", 3))]),
+        ("  1 LARGE |  latte + Extra Hot ;1 roll ",
+         [line("latte", option("heat", "xhot"), size="L"), line("roll")]),
         # A name that starts like an amount, with and without that amount.
         ("1 Latte + extra hot", [line("latte", option("heat", "xhot"))]),
         ("1 Latte + extra extra hot", [line("latte", option("heat", "xhot", "extra"))]),
@@ -45,12 +48,6 @@ def line(sku: str, *options: OptionLine, quantity: int = 1, size: str | None = N
 )  # fmt: skip
 def test_a_cart_is_a_line_of_plain_words(text: str, lines: list[Line]) -> None:
     assert read_written(text, NAMES) == lines
-
-
-def test_case_and_space_do_not_matter() -> None:
-    plain = read_written("1 large | Latte + extra hot; 1 Roll", NAMES)
-    assert read_written("  1 LARGE |  latte + Extra Hot ;1 roll ", NAMES) == plain
-    assert read_written("Nothing", NAMES) == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -180,9 +181,7 @@ def test_a_failing_whole_pass_leaves_the_fitted_transcript() -> None:
 
 
 def test_nothing_changes_without_a_second_recognizer() -> None:
-    def missing() -> ScriptedTranscriber:
-        raise ModelError("The weights are not there.", hint="Run `make weights`.")
-
+    missing = Mock(side_effect=ModelError("The weights are not there.", hint="Run `make weights`."))
     for second in (missing, lambda: None):
         assert with_second(RECORDING, unsure(), NAMES, second, agreement) == unsure()
 

@@ -10,9 +10,7 @@ import pytest
 from itsdangerous import URLSafeTimedSerializer
 
 from infra.settings import Settings
-from schemas.lifecycle import Event
 from schemas.menu import Menu
-from schemas.review import ReviewReason
 from schemas.shops.access import ALL_SCOPES, Access, Role, Scope
 from schemas.shops.audit import Actor
 from services.api.app import create_app
@@ -47,7 +45,7 @@ def stranger(world: World) -> Header:
 
 def of_every_route(world: World) -> list[tuple[str, str, frozenset[str]]]:
     """Return method, URL with ids of the main shop, and scopes of every protected route."""
-    order_id, review_id = _things(world)
+    order_id, review_id = world.doubted()
     ids = {"order_id": order_id, "review_id": review_id, "menu_id": MENU["id"], "sku": "latte"}
     ids |= {"name": "ticket", "shop": "main"}  # of a masked task, of a kiosk
     ids |= {"action": "add", "endpoint_id": "whk_none"}
@@ -57,15 +55,6 @@ def of_every_route(world: World) -> list[tuple[str, str, frozenset[str]]]:
         if path not in PUBLIC
         for method in sorted(methods)
     ]
-
-
-def _things(world: World) -> tuple[str, str]:
-    with httpx.Client(base_url=world.url, headers=world.bearing("ada")) as http:
-        made = http.post("/v1/orders", json={"transcript": "a latte", "menu": MENU["id"]}).json()["id"]
-    world.advance(made, Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,))
-    review = world.parts.reviews.by_order(made)
-    assert review is not None
-    return made, review.id
 
 
 def ask(world: World, method: str, path: str, header: Header) -> httpx.Response:
@@ -117,7 +106,7 @@ def test_a_key_has_only_its_scopes(world: World, scope: Scope) -> None:
 
 
 def test_objects_of_another_shop_are_not_found(world: World, stranger: Header) -> None:
-    order_id, review_id = _things(world)
+    order_id, review_id = world.doubted()
     for method, path, _ in of_every_route(world):
         of_nobody = method == "PUT" or path.startswith(("/v1/schema", "/v1/masked"))
         if not path.startswith("/v1/") or path.count("/") < 3 or of_nobody:
@@ -143,7 +132,7 @@ def test_objects_of_another_shop_are_not_found(world: World, stranger: Header) -
 
 
 def test_lists_show_only_the_own_shop(world: World, stranger: Header) -> None:
-    _things(world)
+    world.doubted()
     for path, name in (("/v1/orders", "orders"), ("/v1/reviews", "reviews"), ("/v1/menus", "menus")):
         assert world.http.get(path, headers=stranger).json()[name] == []
         assert world.http.get(path, headers=world.bearing("ada")).json()[name] != []
@@ -177,12 +166,6 @@ def test_idempotency_keys_belong_to_a_shop(world: World, stranger: Header) -> No
     assert len(set(made)) == 3
 
 
-def test_the_credential_names_the_reviewer(world: World) -> None:
-    _, review_id = _things(world)
-    taken = world.http.post(f"/v1/reviews/{review_id}/claim", headers=world.bearing("ada"))
-    assert taken.json()["claimed_by"] == "ada"
-
-
 def test_a_customer_can_only_open_their_own_order(world: World) -> None:
     form = {"transcript": "a latte", "menu": MENU["id"]}
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as ann:
@@ -194,7 +177,7 @@ def test_a_customer_can_only_open_their_own_order(world: World) -> None:
         assert "HttpOnly" in cookie
         assert "SameSite=lax" in cookie
         assert ann.get(f"/orders/{order_id}").status_code == 200
-        other, _ = _things(world)
+        other, _ = world.doubted()
         for path in ("", "/events", "/audio"):
             assert ann.get(f"/orders/{other}{path}").status_code == 404
         for call in ("again", "confirm", "change", "answer"):
@@ -202,8 +185,8 @@ def test_a_customer_can_only_open_their_own_order(world: World) -> None:
 
 
 def test_forged_and_expired_capabilities_are_rejected(world: World) -> None:
-    order_id, _ = _things(world)
-    box, good = world.parts, capability(world.parts, "main", _things(world)[0])
+    order_id, _ = world.doubted()
+    box, good = world.parts, capability(world.parts, "main", world.doubted()[0])
     forged = URLSafeTimedSerializer("0" * 64, salt="saycart order").dumps(["main", order_id])
     other_use = URLSafeTimedSerializer(box.signing_keys, salt="another use").dumps(["main", order_id])
     ours = URLSafeTimedSerializer(box.signing_keys, salt="saycart order")
@@ -225,7 +208,7 @@ def test_forged_and_expired_capabilities_are_rejected(world: World) -> None:
 
 
 def test_a_link_becomes_a_cookie_and_expires(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    order_id, _ = _things(world)
+    order_id, _ = world.doubted()
     made = world.http.post(f"/v1/orders/{order_id}/link", headers=world.bearing("ada")).json()
     with httpx.Client(base_url=world.url) as guest:
         assert made["url"] == world.url + made["path"]
@@ -273,7 +256,7 @@ def test_a_role_opens_only_its_pages(world: World, role: str, review: int, edit:
         assert http.get("/review").status_code == review
         assert http.get(f"/menu/{MENU['id']}/edit?sku=latte").status_code == edit
         assert ("Edit" in http.get(f"/menu/{MENU['id']}").text) is (edit == 200)
-        order_id, _ = _things(world)
+        order_id, _ = world.doubted()
         assert http.get(f"/orders/{order_id}").status_code == 200
         assert http.post(f"/orders/{order_id}/again").status_code == 404, "staff look, and change nothing"
         if role == "manager":
@@ -283,7 +266,7 @@ def test_a_role_opens_only_its_pages(world: World, role: str, review: int, edit:
 
 def test_staff_see_only_their_shop(world: World) -> None:
     world.parts.staff.add("oscar", "correct horse battery", shop=OTHER, role=Role.ADMIN)
-    order_id, review_id = _things(world)
+    order_id, review_id = world.doubted()
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as http:
         http.post("/sign-in", data={"name": "oscar", "password": "correct horse battery"})
         assert http.get(f"/review/{review_id}").status_code == 404

@@ -27,7 +27,7 @@ from tests.waiting import in_one_minute
 BY = Actor("tests")
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 WRONG = {"Authorization": f"Bearer saycart_0000000000_{'A' * 43}"}
-HOME, ELSEWHERE = "127.0.0.1", "127.0.0.2"
+ELSEWHERE = "127.0.0.2"
 
 
 @contextmanager
@@ -36,12 +36,6 @@ def limited(home: Path, **settings: Any) -> Iterator[World]:
     with running(home, **settings) as world:
         in_one_minute()
         yield world
-
-
-def browser(world: World, address: str = HOME, **more: Any) -> httpx.Client:
-    """A browser at this address, without a key."""
-    transport = httpx.HTTPTransport(local_address=address)
-    return httpx.Client(base_url=world.url, transport=transport, headers={"Origin": world.url}, **more)
 
 
 def together(ask: Any, times: int) -> Counter[int]:
@@ -102,7 +96,7 @@ def test_menu_imports_are_limited_by_shop(tmp_path: Path) -> None:
 
 
 def test_requests_without_a_key_count_for_the_address(tmp_path: Path) -> None:
-    with limited(tmp_path, address_requests_per_minute=10) as world, browser(world) as anybody:
+    with limited(tmp_path, address_requests_per_minute=10) as world, world.browser() as anybody:
         assert together(lambda: anybody.get("/v1/orders"), 25) == {401: 10, 429: 15}
         for probe in ("/livez", "/readyz"):
             assert together(lambda probe=probe: anybody.get(probe), 25) == {200: 25}
@@ -112,7 +106,7 @@ def test_requests_without_a_key_count_for_the_address(tmp_path: Path) -> None:
         assert shown.headers["content-type"].startswith("text/html")
         assert "Too many requests came from this address without a valid key; try again in" in shown.text
         assert anybody.get("/sign-in").status_code == 429
-        with browser(world, ELSEWHERE) as other:
+        with world.browser(ELSEWHERE) as other:
             assert other.get("/").status_code == 200
         assert limited_of(world)["address"] == 32
 
@@ -128,7 +122,7 @@ def test_unmatched_requests_count_for_the_address(tmp_path: Path) -> None:
     ]
     with limited(tmp_path, address_requests_per_minute=10) as world:
         for number, (method, path, headers, status) in enumerate(asked, 1):
-            with browser(world, f"127.0.0.{number}") as anybody:
+            with world.browser(f"127.0.0.{number}") as anybody:
                 ask = partial(anybody.request, method, path, headers=headers)
                 assert together(ask, 25) == {status: 10, 429: 15}, (method, path)
         assert world.http.get("/v1/orders").status_code == 200, "a key behind the first address"
@@ -154,7 +148,7 @@ def guessed(tmp_path: Path) -> Iterator[World]:
 
 
 def test_wrong_keys_count_for_their_address_only(guessed: World) -> None:
-    with browser(guessed) as guesser:
+    with guessed.browser() as guesser:
         assert together(lambda: guesser.get("/v1/orders", headers=WRONG), 20) == {401: 5, 429: 15}
         assert guesser.get("/").status_code == 200, "customers at the same address order on"
         # A new key too, during the guessing.
@@ -164,13 +158,13 @@ def test_wrong_keys_count_for_their_address_only(guessed: World) -> None:
             assert guesser.get("/v1/orders", headers=fresh).status_code == 200
             assert together(lambda: guesser.get("/v1/orders", headers=fresh), 20) == {200: 20}
             assert {guess.result().status_code for guess in guesses} == {429}
-    with browser(guessed, ELSEWHERE) as other:
+    with guessed.browser(ELSEWHERE) as other:
         assert other.get("/v1/orders", headers=WRONG).status_code == 401
 
 
 @pytest.mark.parametrize("cookie", ["saycart_page", "saycart_session"])
 def test_invented_cookies_do_not_avoid_limits(guessed: World, cookie: str) -> None:
-    with browser(guessed) as anybody:
+    with guessed.browser() as anybody:
         answers = [
             anybody.get("/", headers={"Cookie": f"{cookie}={number:020}"}).status_code for number in range(9)
         ]
@@ -189,9 +183,9 @@ def test_customers_are_limited_by_order(tmp_path: Path) -> None:
     """A customer who reloads endlessly is limited and blocks nobody at the same address."""
     with (
         limited(tmp_path, address_requests_per_minute=20) as world,
-        browser(world) as greedy,
-        browser(world) as honest,
-        browser(world, ELSEWHERE) as friend,
+        world.browser() as greedy,
+        world.browser() as honest,
+        world.browser(ELSEWHERE) as friend,
     ):
         hers, his = ordered(world, greedy), ordered(world, honest)
         assert together(lambda: greedy.get(hers), 30) == {200: 20, 429: 10}
@@ -209,7 +203,7 @@ def test_customers_are_limited_by_order(tmp_path: Path) -> None:
 def test_a_kiosk_has_its_own_limit(tmp_path: Path) -> None:
     with limited(tmp_path, address_requests_per_minute=5) as world:
         page = world.parts.keys.add_page("main", "kiosk", by=BY)
-        with browser(world) as kiosk, browser(world) as anybody, browser(world, ELSEWHERE) as other:
+        with world.browser() as kiosk, world.browser() as anybody, world.browser(ELSEWHERE) as other:
             assert kiosk.get(f"/at/{page.id}").status_code == 303
             assert together(lambda: anybody.get("/"), 10) == {200: 4, 429: 6}
             assert [kiosk.get("/").status_code for _ in range(7)] == [200] * 5 + [429] * 2
@@ -221,7 +215,7 @@ def test_a_kiosk_has_its_own_limit(tmp_path: Path) -> None:
 def signed_in(world: World) -> Iterator[httpx.Client]:
     """A manager's browser."""
     world.parts.staff.add("Ann", "correct horse battery", role=Role.MANAGER, by=BY)
-    with browser(world) as ann:
+    with world.browser() as ann:
         entered = ann.post("/sign-in", data={"name": "Ann", "password": "correct horse battery"})
         assert entered.status_code == 303
         ann.headers["X-CSRF-Token"] = csrf_in(ann.get("/account"))
@@ -232,7 +226,7 @@ def test_staff_are_limited_individually(tmp_path: Path) -> None:
     with (
         limited(tmp_path, key_requests_per_minute=12, address_requests_per_minute=4) as world,
         signed_in(world) as ann,
-        browser(world) as anybody,
+        world.browser() as anybody,
     ):
         assert together(lambda: anybody.get("/review"), 6) == {303: 3, 429: 3}
         assert together(lambda: ann.get("/review/stats"), 15) == {200: 11, 429: 4}
@@ -242,7 +236,7 @@ def test_staff_are_limited_individually(tmp_path: Path) -> None:
 def test_a_page_can_not_fill_its_shops_quota(tmp_path: Path) -> None:
     """An address may use a twentieth of the shop's daily quota, all pages half of it."""
     sound = {"audio": wav(1.2)}  # 38 kB
-    with limited(tmp_path, shop_recording_bytes_per_day=1_000_000) as world, browser(world) as anybody:
+    with limited(tmp_path, shop_recording_bytes_per_day=1_000_000) as world, world.browser() as anybody:
 
         def spoken(client: httpx.Client) -> httpx.Response:
             return client.post("/orders", files=sound, data={"menu": MENU["id"]})
@@ -254,7 +248,7 @@ def test_a_page_can_not_fill_its_shops_quota(tmp_path: Path) -> None:
         assert anybody.post("/orders", data=TEXT).status_code == 303
         codes = Counter[int]()
         for number in range(2, 18):
-            with browser(world, f"127.0.0.{number}") as other:
+            with world.browser(f"127.0.0.{number}") as other:
                 codes[spoken(other).status_code] += 1
         assert codes == {303: 11, 429: 5}
         kept = len(world.recordings)
@@ -266,7 +260,7 @@ def test_a_page_can_not_fill_its_shops_quota(tmp_path: Path) -> None:
 
 def test_an_address_may_send_two_longest_recordings_per_minute(tmp_path: Path) -> None:
     recording = {"audio": wav(1.2)}  # 38 of 200 kB
-    with limited(tmp_path, max_audio_s=0.4) as world, browser(world) as anybody:
+    with limited(tmp_path, max_audio_s=0.4) as world, world.browser() as anybody:
         asked = (anybody.post("/orders", files=recording, data={"menu": MENU["id"]}) for _ in range(7))
         assert Counter(answer.status_code for answer in asked) == {303: 5, 429: 2}
         assert world.http.post("/v1/orders", files=recording).status_code == 202
@@ -279,7 +273,7 @@ def test_the_default_limits_suffice_for_an_order_page(tmp_path: Path) -> None:
     with limited(tmp_path, **kept, address_backlog=0, shop_backlog=0) as world:
 
         def visit() -> httpx.Response:
-            with browser(world) as customer:
+            with world.browser() as customer:
                 customer.get("/").raise_for_status()
                 where = ordered(world, customer)
                 for _ in range(9):

@@ -215,9 +215,8 @@ def test_the_public_url_is_our_origin(public: World) -> None:
 
 def signed_in(world: World, source: str = "127.0.0.1", **headers: str) -> httpx.Response:
     """Sign in from one of the loopback addresses."""
-    transport = httpx.HTTPTransport(local_address=source)
-    with httpx.Client(base_url=world.url, transport=transport) as http:
-        sent = {"Origin": world.url} | {name.replace("_", "-"): value for name, value in headers.items()}
+    with world.browser(source) as http:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
         return http.post("/sign-in", data={"name": "Ann", "password": PASSWORD}, headers=sent)
 
 
@@ -260,8 +259,7 @@ def test_limits_ignore_spoofed_addresses(tmp_path: Path) -> None:
     with running(tmp_path, proxies="127.0.0.9", address_requests_per_minute=1) as behind:
 
         def asked(source: str, *forwarded: str) -> list[int]:
-            transport = httpx.HTTPTransport(local_address=source)
-            with httpx.Client(base_url=behind.url, transport=transport) as http:
+            with behind.browser(source) as http:
                 return [http.get("/docs", headers={"X-Forwarded-For": at}).status_code for at in forwarded]
 
         in_one_minute()

@@ -19,6 +19,7 @@ from services.workers.children import as_environment
 from services.workers.worker import celery_argv
 from tests.credentials import header_at
 from tests.integration.api_world import MENU, wav
+from tests.processes.parts import python
 from tests.waiting import answers, until
 
 # With `umask 0`, only our own code can make the files private.
@@ -109,14 +110,8 @@ def test_files_are_private_to_their_user(
         assert http.put(f"/v1/menus/{MENU['id']}", json=MENU).status_code in (200, 201)
         assert http.post("/v1/orders", files={"audio": ("a", wav())}).status_code == 202
     until(lambda: (ready / "w").exists() and (ready / "s").exists(), STARTED_S)
-    done = subprocess.run(
-        [sys.executable, "-m", "services.cli.main", "staff", "add", "ann", "--password-stdin"],
-        input=b"a long enough password",
-        env={**os.environ, **as_environment(config)},
-        umask=OPEN,
-        check=False,
-        capture_output=True,
-    )
+    words, env = ("staff", "add", "ann", "--password-stdin"), os.environ | as_environment(config)
+    done = python("-m", "services.cli.main", *words, input="a long enough password", env=env, umask=OPEN)
     assert done.returncode == 0, done.stderr
     names = {path.name for path in home.iterdir()}
     assert {"saycart.db", "saycart.db-wal", "saycart.db-shm", "recordings", "run"} <= names
@@ -126,23 +121,16 @@ def test_files_are_private_to_their_user(
 
 def test_the_first_command_makes_a_home_private(home: Path) -> None:
     """Before any stack has run in it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "services.cli.main", "staff", "list"],
-        env={**os.environ, **as_environment(Settings(home=home))},
-        umask=OPEN,
-        check=False,
-        capture_output=True,
-    )
+    env = os.environ | as_environment(Settings(home=home))
+    done = python("-m", "services.cli.main", "staff", "list", env=env, umask=OPEN)
     assert home.is_dir(), done.stderr
     assert wider(home) == []
 
 
 def test_children_inherit_the_umask(home: Path) -> None:
     """Redis, logs, passwords, records, and files of children that don't set a umask."""
-    done = subprocess.run(
-        [sys.executable, "-c", SUPERVISED, home], umask=OPEN, check=False, capture_output=True
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    done = python("-c", SUPERVISED, home, umask=OPEN)
+    assert done.returncode == 0, done.stderr
     names = {str(path.relative_to(home)) for path in home.rglob("*")}
     assert {
         "redis/password", "redis/operator", "redis/redis.conf", "redis/appendonly.aof",

@@ -58,29 +58,26 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
     server.stop()
 
 
-def test_processes_share_counts(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.anyio
+async def test_processes_share_counts(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "TIMEOUT_S", 2.0)  # eighty at once, and no connection yet
-
-    async def steps() -> None:
-        one, other = Counts(shared.url), Counts(shared.url)
-        asked = [counts.hit(50, "key/k") for _ in range(40) for counts in (one, other)]
-        assert sum(await asyncio.gather(*asked)) == 50
-        assert (await other.left(50, "key/another")).remaining == 50
-        left = await one.left(50, "key/k")
-        assert left.remaining == 0
-        assert 50 < left.wait_s <= 62
-        await one.close()
-        await other.close()
-
-    asyncio.run(steps())
+    one, other = Counts(shared.url), Counts(shared.url)
+    asked = [counts.hit(50, "key/k") for _ in range(40) for counts in (one, other)]
+    assert sum(await asyncio.gather(*asked)) == 50
+    assert (await other.left(50, "key/another")).remaining == 50
+    left = await one.left(50, "key/k")
+    assert left.remaining == 0
+    assert 50 < left.wait_s <= 62
+    await one.close()
+    await other.close()
 
 
-def test_a_hanging_redis_is_awaited_once(shared: Shared) -> None:
+@pytest.mark.anyio
+async def test_a_hanging_redis_is_awaited_once(shared: Shared) -> None:
     """Frozen, it accepts connections and never answers: worse than being down."""
-
-    async def steps() -> None:
-        in_one_minute()
-        counts = Counts(shared.url)
+    in_one_minute()
+    counts = Counts(shared.url)
+    async with asyncio.timeout(30):
         assert await counts.hit(3, "key/k")
         os.kill(shared.process.pid, signal.SIGSTOP)
         began = time.monotonic()
@@ -90,9 +87,7 @@ def test_a_hanging_redis_is_awaited_once(shared: Shared) -> None:
         await asyncio.sleep(rates.RETRY_S)
         # It had counted one before, and the one that timed out.
         assert [await counts.hit(3, "key/k") for _ in range(3)] == [True, False, False]
-        await counts.close()
-
-    asyncio.run(asyncio.wait_for(steps(), 30))
+    await counts.close()
 
 
 @pytest.fixture

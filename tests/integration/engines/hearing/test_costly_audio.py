@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs.folder import BlobFolder
-from infra.sql.database import Database
 from schemas.errors import AudioDamaged, AudioRefused, AudioTooCostly, AudioTooLong
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
@@ -46,30 +44,27 @@ class Ears(ScriptedTranscriber):
 
 @pytest.mark.parametrize("name", COSTLY)
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_the_order_ends_once_and_soon(database: Database, tmp_path: Path, name: str) -> None:
+def test_the_order_ends_once_and_soon(pipeline: Pipeline, name: str) -> None:
     content, error = COSTLY[name]
     data = content()
-    world, limits = Pipeline(database, BlobFolder(tmp_path / "blobs")), DecodeLimits()
+    limits = DecodeLimits()
     ears = Ears([Transcript(text="", confidence=0.0)])
-    with world.blobs.open() as writer:
-        writer.write(data)
-        key = writer.commit()
-    new = NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="flac")
-    order_id = world.orders.create(new)[0].id
+    new = NewOrder("trap-cafe", 1, "en", audio_key=pipeline.stored(data), audio_format="flac")
+    order_id = pipeline.orders.create(new)[0].id
     tools = replace(
-        world.runner().tools,
+        pipeline.runner().tools,
         transcriber=lambda: ears,
         decode_audio=lambda path: audio.read(path, limits),
     )
-    runner = Runner(world.orders, world.bell, tools, "worker-1", attempts=4, lease_s=60)
+    runner = Runner(pipeline.orders, pipeline.bell, tools, "worker-1", attempts=4, lease_s=60)
     began = time.monotonic()
     assert runner.run(order_id, "transcribe") is State.FAILED
     assert time.monotonic() - began < SOON_S
-    order = world.orders.get(order_id)
+    order = pipeline.orders.get(order_id)
     assert order.error is not None
     assert order.error.code == error.code
-    assert world.types(order_id) == ["received", "broke"]
-    assert (len(ears.heard), world.bell.rung) == (1, [])
+    assert pipeline.types(order_id) == ["received", "broke"]
+    assert (len(ears.heard), pipeline.bell.rung) == (1, [])
 
 
 def test_small_frames_of_one_form_are_a_recording(tmp_path: Path) -> None:

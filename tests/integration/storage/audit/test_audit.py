@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import select, text
@@ -87,9 +88,7 @@ def test_an_entry_and_its_act_are_one_transaction(
     assert entries(database) == []
 
     # ... and the entry after the act.
-    def broken(*_: Any, **__: Any) -> None:
-        raise RuntimeError("no entry")
-
+    broken = Mock(side_effect=RuntimeError("no entry"))
     monkeypatch.setattr("services.storage.shops.menus.record", broken)
     monkeypatch.setattr("services.storage.people.staff.record_account", broken)
     with pytest.raises(RuntimeError):

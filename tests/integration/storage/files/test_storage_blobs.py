@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -55,10 +56,7 @@ def test_a_full_disk_during_a_write(blobs: BlobFolder) -> None:
 def test_a_disk_error_at_commit(
     blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch, code: int, error: type[Exception]
 ) -> None:
-    def refuses(_handle: object) -> None:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(os, "fsync", refuses)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(code, os.strerror(code))))
     with blobs.open() as writer, pytest.raises(error):
         writer.commit()
     assert files(blobs) == []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,6 +17,7 @@ from services.transcription.ports import Recording
 from services.workers import sweeper
 from services.workers.sweeper import collect_orphans
 from tests.integration.api_world import World, expect_problem, own_world, wav
+from tests.integration.storage.files.test_storage_blobs import files
 from tests.stand_ins import Pipeline
 
 own_world = own_world
@@ -26,10 +27,6 @@ def spoken(world: World) -> str:
     answer = world.http.post("/v1/orders", files={"audio": ("a", wav())})
     assert answer.status_code == 202
     return str(answer.json()["id"])
-
-
-def files(world: Pipeline) -> list[Path]:
-    return [path for path in world.blobs._root.rglob("*") if path.is_file()]
 
 
 def test_cancelling_deletes_the_recording_and_keeps_the_order(own_world: World) -> None:
@@ -61,7 +58,7 @@ def test_an_unplayable_recording_is_deleted(world: Pipeline, error: Exception) -
     order_id = world.spoken()
     order = world.until_settled(order_id)
     assert (order.state, order.audio_key, order.spoken) == (State.FAILED, None, True)
-    assert files(world) == []
+    assert files(world.blobs) == []
     with pytest.raises(Conflict, match="has no words left"):
         world.orders.replay(order_id)
 
@@ -71,19 +68,15 @@ def test_a_recording_is_kept_for_reviewers(world: Pipeline) -> None:
     reviewed = world.spoken()
     assert world.until_settled(reviewed).state is State.IN_REVIEW
     assert world.orders.get(reviewed).reasons == (ReviewReason.STAGE_FAILED,)
-    assert len(files(world)) == 1
+    assert len(files(world.blobs)) == 1
 
 
 def test_a_failing_disk_stores_no_order_and_no_recording(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = spoken(own_world)
-
-    def refusing(self: BlobFolder, key: str) -> None:
-        raise PermissionError(key)
-
     with monkeypatch.context() as patched:
-        patched.setattr(BlobFolder, "delete", refusing)
+        patched.setattr(BlobFolder, "delete", Mock(side_effect=PermissionError("recordings")))
         assert own_world.http.post(f"/v1/orders/{order}/cancel").json()["status"] == "cancelled"
     assert len(own_world.recordings) == 1
     expect_problem(own_world.http.get(f"/v1/orders/{order}/audio"), 404, "recording_removed")
@@ -108,7 +101,7 @@ def test_cancelling_during_transcription_is_safe(world: Pipeline) -> None:
     world.transcriber.transcribe = interrupted  # type: ignore[method-assign]
     assert world.runner().run(order_id, "transcribe") is None
     assert opened == [b"RIFF"]
-    assert files(world) == []
+    assert files(world.blobs) == []
     assert world.orders.get(order_id).state is State.CANCELLED
     assert world.types(order_id) == ["received", "cancelled"]
 
@@ -116,4 +109,4 @@ def test_cancelling_during_transcription_is_safe(world: Pipeline) -> None:
 def test_concurrent_cancellation(world: Pipeline, race: Callable[..., list[Any]]) -> None:
     order_id = world.spoken()
     assert race(6, lambda _: world.cancel(order_id)) == [None] * 6
-    assert files(world) == []
+    assert files(world.blobs) == []

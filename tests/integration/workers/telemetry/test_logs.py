@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -69,11 +70,7 @@ def test_a_log_is_rotated_while_it_is_written(tmp_path: Path) -> None:
 def test_a_log_is_truncated_if_it_can_not_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "part.log"
     log.write_bytes(b"line\n" * CAP)
-
-    def full(*_: object) -> None:
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(shutil, "copyfile", Mock(side_effect=OSError(28, os.strerror(28))))
     assert rotate(log)
     assert {path.name for path in tmp_path.iterdir()} == {"part.log"}
     assert log.stat().st_size == 0

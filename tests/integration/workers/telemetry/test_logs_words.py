@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,19 +13,13 @@ from infra.observability.telemetry import trace
 from infra.settings import REPOSITORY
 from tests.integration.api_world import running
 from tests.integration.marked import SAID, TELLS, WORD, Marked, faults
+from tests.processes.parts import python
 from tests.servers.collector import collecting, traced
 
 
 def test_no_log_line_has_the_word(tmp_path: Path, database_url: str) -> None:
-    program = [sys.executable, str(Path(__file__).parents[2] / "marked.py"), str(tmp_path), database_url]
-    done = subprocess.run(
-        program,
-        cwd=REPOSITORY,
-        env={"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    program = Path(__file__).parents[2] / "marked.py"
+    done = python(program, tmp_path, database_url, env={"PYTHONPATH": str(REPOSITORY)})
     assert done.returncode == 0, done.stderr[-3000:]
     lines = (done.stdout + done.stderr).splitlines()
     assert [line for line in lines if WORD in line.lower()] == []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from prometheus_client import generate_latest
 
-from infra.blobs.folder import BlobFolder
 from infra.observability import measures
 from infra.sql.database import Database
 from schemas.cart import CartDraft
@@ -41,14 +40,9 @@ def begun() -> Iterator[None]:
     measures.set_part("")
 
 
-@pytest.fixture
-def world(database: Database, tmp_path: Path) -> Pipeline:
-    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
-
-
-def test_an_order_that_goes_through(world: Pipeline) -> None:
-    world.transcriber = ScriptedTranscriber([speech(SAID).model_copy(update={"duration_s": 3600.0})])
-    assert world.until_settled(world.spoken()).state is State.COMPLETED
+def test_an_order_that_goes_through(pipeline: Pipeline) -> None:
+    pipeline.transcriber = ScriptedTranscriber([speech(SAID).model_copy(update={"duration_s": 3600.0})])
+    assert pipeline.until_settled(pipeline.spoken()).state is State.COMPLETED
     for stage in ("transcribe", "decode", "validate"):
         assert measured(STAGES, stage=stage, outcome="done") == 1, stage
     assert measured(STAGES) == 3
@@ -75,48 +69,42 @@ def test_an_order_that_goes_through(world: Pipeline) -> None:
     ],
 )
 def test_each_problem_is_counted_by_kind(
-    world: Pipeline, stage: str, script: list[Any], outcome: str, trouble: str, times: int
+    pipeline: Pipeline, stage: str, script: list[Any], outcome: str, trouble: str, times: int
 ) -> None:
     kind, code = trouble.split("/")
     decoded = kind in ("outage", "syntax", "meaning")
-    (world.decoder if decoded else world.transcriber).script = script
-    world.until_settled(world.spoken())
+    (pipeline.decoder if decoded else pipeline.transcriber).script = script
+    pipeline.until_settled(pipeline.spoken())
     assert measured(PROBLEMS, kind=kind, code=code) == times
     assert measured(STAGES, stage=stage, outcome=outcome) == 1
     assert measured(STAGES, outcome="retry") == times - 1
 
 
-def test_leases_in_trouble(world: Pipeline) -> None:
-    order = claim_order(world.orders, world.typed(), State.TRANSCRIBED, owner="a", lease_s=9)
+def test_leases_in_trouble(pipeline: Pipeline) -> None:
+    order = claim_order(pipeline.orders, pipeline.typed(), State.TRANSCRIBED, owner="a", lease_s=9)
     assert order is not None
-
-    class Gone:
-        def renew(self, *_: Any) -> bool:
-            return False
-
-        holds = renew
-
-    with Heartbeat(cast(Any, Gone()), order, lease_s=0.03, limit_s=60) as beat:
+    gone = Mock(**{"renew.return_value": False, "holds.return_value": False})
+    with Heartbeat(gone, order, lease_s=0.03, limit_s=60) as beat:
         assert beat.lost.wait(20)
-    with Heartbeat(cast(Any, Gone()), order, lease_s=0.03, limit_s=0) as beat:
+    with Heartbeat(gone, order, lease_s=0.03, limit_s=0) as beat:
         beat._thread.join(20)
     beat._thread.join(20)
     assert measured("saycart_lease_troubles_total", stage="decode", trouble="lost") == 1
     assert measured("saycart_lease_troubles_total", stage="decode", trouble="timed_out") == 1
 
 
-def test_a_decode_by_a_server(world: Pipeline) -> None:
-    order_id = world.typed()
+def test_a_decode_by_a_server(pipeline: Pipeline) -> None:
+    order_id = pipeline.typed()
     answers: list[Callable[[dict[str, Any]], Answer]] = [lambda _: (503, b""), model(spelled(RIGHT, CAFE))]
     with staged_server(lambda body: answers[0](body)) as server:
         server.adapters = (200, b'[{"id": 0}]')
         decoder = server.decoder("llama.cpp", adapter="orders")
-        runner = world.runner()
+        runner = pipeline.runner()
         runner = replace(runner, tools=replace(runner.tools, decoder=lambda: decoder))
         assert runner.run(order_id, "decode") is State.TRANSCRIBED
         assert measured(ENGINES, engine="decoder", outcome="engine_unavailable") == 1
         answers.pop(0)
-        world.make_due(order_id)
+        pipeline.make_due(order_id)
         assert runner.run(order_id, "decode") is State.COMPLETED
     assert measured(ENGINES, engine="decoder", outcome="done") == 1
     assert (
@@ -150,12 +138,12 @@ def test_connections_and_rounds(database: Database) -> None:
     assert measured("saycart_sweeper_seconds_count", step="keep", outcome="fault") == 1
 
 
-def test_no_label_comes_from_an_order(world: Pipeline) -> None:
+def test_no_label_comes_from_an_order(pipeline: Pipeline) -> None:
     """Metrics never contain an order's words or id."""
     odd = "a zyzzyva latte and 17 quuxes"
-    world.decoder.script = [EngineUnavailable(odd), ValueError(odd), RIGHT]
-    order_id = world.typed(odd)
-    world.until_settled(order_id)
+    pipeline.decoder.script = [EngineUnavailable(odd), ValueError(odd), RIGHT]
+    order_id = pipeline.typed(odd)
+    pipeline.until_settled(order_id)
     text = generate_latest(measures.REGISTRY).decode()
     assert "saycart_stage_seconds" in text
     for word in (order_id, "zyzzyva", "quux", '"main"', "ValueError", "worker-1"):

@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import update
 
 from infra.observability import metrics
-from infra.processes.child import Child
 from infra.processes.ports import any_free
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
@@ -93,17 +92,10 @@ def test_an_occupied_metrics_port_is_harmless() -> None:
         assert not metrics.serve("127.0.0.1", taken.getsockname()[1])
 
 
-@pytest.fixture
-def children(tmp_path: Path) -> list[Child]:
-    """The parts of a stack with URLs of external services, so that none is started."""
-    wanted = Settings(
-        home=tmp_path, redis_url="redis://127.0.0.1:1", llm_url="http://127.0.0.1:1", metrics_port=9100
-    )
+def test_only_transcription_runs_at_a_lower_priority(tmp_path: Path) -> None:
+    wanted = Settings(home=tmp_path, redis_url="redis://127.0.0.1:1", llm_url="http://127.0.0.1:1")
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        return Stack(wanted)._children(listener)
-
-
-def test_only_transcription_runs_at_a_lower_priority(children: list[Child]) -> None:
+        children = Stack(wanted)._children(listener)
     assert [child.name for child in children if child.nice] == ["transcribe"]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +21,7 @@ from services.decoding.completion import Completions
 from services.decoding.ports import CartRequest, DecodedCart
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World
+from tests.processes.parts import python
 from tests.servers.collector import Collector, collecting, traced
 from tests.stand_ins import Pipeline
 
@@ -212,14 +211,7 @@ tracing.stop()
 ours = ("opentelemetry.sdk.trace", "opentelemetry.exporter")
 print(sorted(name for name in sys.modules if name.startswith(ours)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=REPOSITORY,
-        env={"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = python("-c", code, env={"PYTHONPATH": str(REPOSITORY)})
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-3000:]
 
 
