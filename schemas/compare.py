@@ -99,7 +99,7 @@ def _line_changes(old: CartLine, new: CartLine) -> Iterable[str]:
     if old.size != new.size:
         yield f"another size of {new.name}"
     if old.quantity != new.quantity:
-        yield f"another number of {_named(new)}"
+        yield f"another quantity of {_named(new)}"
     had, has = ({(o.group, o.id, o.portion): o for o in line.options} for line in (old, new))
     for key in sorted({*had, *has}):
         if key not in has:

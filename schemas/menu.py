@@ -193,4 +193,4 @@ def _contradictions(menu: Menu) -> Iterator[Note]:
     for i, item in enumerate(menu.items):
         yield from item_problems(item, f"/items/{i}", sizes, groups, taxes)
     if menu.time_zone is None and any(part.hours for part in menu.offered):
-        yield "/time_zone", "is missing, and hours are in it"
+        yield "/time_zone", "is missing, but something has hours"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from schemas import wording
-from schemas.decision import Decision, ModelAnswer, Verdict
+from schemas.decision import Decision, ModelAnswer, Trust, Verdict
 from schemas.menu import Menu
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import Match, retrieve
@@ -70,7 +70,8 @@ class Explanation(BaseModel):
         rows.append(("transcript", f"{percent(basis.transcript_confidence)} sure"))
         rows.append(("second transcript", basis.second_transcript))
         if basis.cart_probability is not None:
-            rows.append(("cart", f"{percent(basis.cart_probability)} sure, {basis.cart_trust}"))
+            trust = "" if basis.cart_trust is Trust.TRUSTED else f", {basis.cart_trust}"
+            rows.append(("cart", f"{percent(basis.cart_probability)} sure{trust}"))
         rows.append(("unused words", ", ".join(basis.unused)))
         return [(label, text) for label, text in rows if text]
 

@@ -98,6 +98,8 @@ def test_items_and_options_are_sold_out_for_good_or_until_the_next_morning(
     assert until is not None, "marked on the newest version, from a page that shows an earlier one"
     assert timedelta(0) < until - datetime.now(UTC) <= timedelta(days=1)
     assert until.astimezone(ZoneInfo("Asia/Tokyo")).time() == time(4)
+    staff.goto("/menu")
+    expect(staff.locator(f'[href="/menu/{menu_id}"]')).to_contain_text("1 sold out")
 
 
 def test_an_edit_makes_a_new_version(staff: Page, cafe: World, menu_id: str) -> None:
@@ -127,10 +129,11 @@ def test_an_edit_makes_a_new_version(staff: Page, cafe: World, menu_id: str) -> 
 
 def test_an_edit_that_contradicts_the_menu_is_refused(staff: Page, cafe: World, menu_id: str) -> None:
     for label, value, words in (
-        ("Price, large", "free", "not an amount"),
-        ("Name", "bagel", "already used"),
-        ("Hours", "mornings", "must be hours such as"),
-        ("Hours", "07:00-11:00", "/time_zone"),
+        ("Price, large", "free", "Price, large: “free” isn't an amount."),
+        ("Name", "bagel", "Name: “bagel” is already used by “bagel”."),
+        ("Also called", "bagel", "Also called: “bagel” is already used by “bagel”."),
+        ("Hours", "mornings", "Hours: “mornings” isn't like"),
+        ("Hours", "07:00-11:00", "Time zone of the menu is missing"),
     ):
         staff.goto(f"/menu/{menu_id}/edit?sku=latte")
         staff.get_by_label(label).fill(value)

@@ -54,7 +54,7 @@ def test_the_four_pages_of_the_administration(desk: World, browser: Browser) -> 
         page.get_by_role("link", name="People").click()
         page.get_by_label("Name").fill("Ben")
         press(page, "Add the person")
-        expect(page.get_by_role("status")).to_contain_text("The password of Ben")
+        expect(page.get_by_role("status")).to_contain_text("Password for Ben")
         page.get_by_text("Change Ben").click()
         press(page, "Block")
         expect(page.get_by_text("blocked", exact=True)).to_be_visible()

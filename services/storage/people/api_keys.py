@@ -100,7 +100,7 @@ class KeyStore(OfShop):
         if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
             raise InputError(f"A key's name has 1 to {MAX_NAME_CHARS} printable characters")
         if not scopes:
-            raise InputError("A key needs a scope", hint=f"Of {', '.join(Scope)}.")
+            raise InputError("A key needs a scope", hint=f"Scopes are {', '.join(Scope)}.")
         if Scope.REVIEWS in scopes and person is None:
             raise InputError(
                 "A key with the scope `reviews` needs a person", hint="Name the account that it acts for."

@@ -78,7 +78,7 @@ class MenuStore:
         with self._database.glance() as session:
             number = self._newest(session, menu_id) if version is None else version
             if number is None:
-                raise NotFound(f"No menu {menu_id}", hint="`saycart menu import FILE` adds one.")
+                raise NotFound(f"There is no menu “{menu_id}”", hint="`saycart menu import FILE` adds one.")
             if (stored := self._read(session, menu_id, number)) is None:
                 raise NotFound(f"No version {number} of menu {menu_id}")
             return stored

@@ -70,8 +70,9 @@ class Cells:
 
 
 def _columns(row: Row) -> Row:
-    """Return the column names of a header: in lower case, a price without its currency."""
-    return tuple(PRICE_IN_CURRENCY.sub("price", cell.casefold()) for cell in row)
+    """Return the column names of a header: in lower case, a price without its currency, `item` as `name`."""
+    columns = tuple(PRICE_IN_CURRENCY.sub("price", cell.casefold()) for cell in row)
+    return columns if "name" in columns else tuple("name" if c == "item" else c for c in columns)
 
 
 def is_header(row: Row) -> bool:

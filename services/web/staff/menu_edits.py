@@ -18,6 +18,7 @@ from schemas.menu import Item, Menu, Option
 from schemas.menus.checks import Note
 from schemas.menus.hours import DAYS
 from schemas.wording import minor_units
+from services.api.problems import RequestRefused
 from services.api.routes.menus import publish
 from services.shop_scope import ShopScope
 from services.tills.menus.draft import slug
@@ -29,6 +30,10 @@ router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRout
 
 MORNING = time(4)
 """When items that are sold out until tomorrow come back, in the menu's time zone."""
+_USED = re.compile(r"item name or alias '(.*)' is already used at (/items/.*)")
+_LABELS = {"name": "Name", "aliases": "Also called", "category": "Category", "description": "Description"}
+_LABELS |= {"allergens": "Allergens", "hours": "Hours", "time_zone": "Time zone of the menu"}
+_LABELS |= dict.fromkeys(("price", "prices", "amount_prices"), "Price")
 _HOURS = re.compile(r"(?:([a-z, ]+) )?(\d\d:\d\d) ?[-–] ?(\d\d:\d\d)")
 
 
@@ -48,9 +53,12 @@ def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Res
     """Save that form."""
     menu, sku, group = box.menus.get(menu_id).menu, form.get("sku"), form.get("group")
     part = _part(menu, sku, group, form.get("option")) if sku or group else None
-    edited = _with(menu, part, _filled(part, menu, form))
     zone = menu.time_zone or form.get("time_zone") or None
-    new, notes = _publish(box, edited.model_copy(update={"time_zone": zone}), form.version)
+    try:
+        edited = _with(menu, part, _filled(part, menu, form))
+        new, notes = _publish(box, edited.model_copy(update={"time_zone": zone}), form.version)
+    except InvalidMenu as error:
+        raise _refused(error, menu, part) from None
     where = f"/menu/{menu_id}"
     if not notes:
         return redirect(request, where)
@@ -75,6 +83,36 @@ def _publish(box: ShopScope, edited: Menu, after: int) -> tuple[Menu, tuple[Note
     new, notes = Menu.read(edited.model_dump(mode="json", exclude_none=True, warnings=False))
     publish(box, new, after=after, edited=True)
     return new, notes
+
+
+def _refused(error: InvalidMenu, menu: Menu, part: Item | Option | None) -> RequestRefused:
+    """Return the problems of an edited menu by the labels of the form's fields."""
+    places: list[tuple[str, Item | Option | None]] = []
+    for g, group in enumerate(menu.option_groups):
+        places += [(f"/option_groups/{g}/options/{i}", option) for i, option in enumerate(group.options)]
+    places += [(f"/items/{i}", item) for i, item in enumerate((*menu.items, None))]
+    here = next(place for place, one in places if one is part)
+    wrong = dict.fromkeys(_on_form(*problem, menu, here) for problem in error.problems[:3])
+    hint = "Nothing was stored. Change it and save again."
+    return RequestRefused(error.code, 422, " ".join(wrong), title="Not saved", hint=hint)
+
+
+def _on_form(pointer: str, text: str, menu: Menu, here: str) -> str:
+    """Return a problem as a sentence that begins with the field's label; `here` points to what was edited."""
+    if used := _USED.fullmatch(text):
+        # The checks name whichever comes later in the menu.
+        other = used[2] if pointer.startswith(f"{here}/") else pointer
+        pointer = pointer if other == used[2] else used[2]
+        item = menu.items[int(other.split("/")[2])]
+        text = f"“{used[1]}” is already used by “{item.name}”"
+    field, _, rest = pointer.removeprefix(here).removeprefix("/").partition("/")
+    if not field:
+        field, text = "price", "must be given once, or for each size"
+    label = _LABELS.get(field, pointer)
+    if label == "Price" and rest:
+        size = menu.size(rest)
+        label += f", {size.name if size else rest}"
+    return f"{label}{':' if text.startswith('“') else ''} {text}."
 
 
 def _part(menu: Menu, sku: str, group_id: str, option_id: str) -> Item | Option:
@@ -148,8 +186,8 @@ def _prices(form: Form, currency: str) -> dict[str, Any]:
         if what in ("price", "prices", "amount_prices") and form.get(field):
             try:
                 amount = minor_units(form.get(field), currency)
-            except ValueError as error:
-                raise InvalidMenu([(f"/{field}", str(error))]) from None
+            except ValueError:
+                raise InvalidMenu([(f"/{field}", f"“{form.get(field)[:20]}” isn't an amount")]) from None
             found[what] = found.get(what, {}) | {key: amount} if key else amount
     return found
 
@@ -158,6 +196,6 @@ def _hours(line: str) -> dict[str, object]:
     """Return a line such as `mon, tue 07:00-11:00`, or without days, as the menu document has it."""
     match = _HOURS.fullmatch(line.casefold())
     if match is None:
-        raise InvalidMenu([("/hours", f"“{line}” must be hours such as mon, tue 07:00-11:00")])
+        raise InvalidMenu([("/hours", f"“{line[:40]}” isn't like “mon, tue 07:00-11:00”")])
     days = tuple(day.strip()[:3] for day in match[1].split(",")) if match[1] else DAYS
     return {"days": days, "start": match[2], "end": match[3]}

@@ -33,7 +33,14 @@ SHOWN_VERSIONS = 50
 @router.get("")
 def listed(request: Request, box: Visiting) -> Response:
     """List the menus."""
-    return page(request, "menu/list.html", menus=box.menus.headers())
+    menus, now = box.menus.headers(), datetime.now(UTC)
+    # The header's own count is of when it was stored.
+    current = {menu.id: box.menus.get(menu.id, menu.version).menu.at(now) for menu in menus}
+    sold_out = {
+        menu_id: sum(not item.available and not item.closed for item in menu.items)
+        for menu_id, menu in current.items()
+    }
+    return page(request, "menu/list.html", menus=menus, sold_out=sold_out)
 
 
 @router.get("/{menu_id}")
@@ -75,7 +82,7 @@ def versions(menu_id: str, request: Request, box: Visiting) -> Response:
     """List the newest versions."""
     stored = box.menus.versions(menu_id, limit=SHOWN_VERSIONS)
     if not stored:
-        raise NotFound(f"No menu {menu_id}")
+        raise NotFound(f"There is no menu “{menu_id}”")
     return page(request, "menu/versions.html", menu=stored[0], versions=stored)
 
 

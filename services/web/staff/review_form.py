@@ -60,6 +60,11 @@ class LineFields:
     options: Sequence[OptionFields] = ()
 
     @property
+    def unchosen(self) -> bool:
+        """True of an added line until its item is chosen."""
+        return not self.sku and self.heard == ADDED
+
+    @property
     def document(self) -> dict[str, object]:
         kind = "item" if self.sku else "not_on_menu"
         document: dict[str, object] = {"kind": kind, "heard": self.heard, "quantity": _number(self.quantity)}

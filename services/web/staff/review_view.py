@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -120,7 +120,10 @@ def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:
     menu = shown.menu.menu
     now = filled or filled_from(shown.order.draft or CartDraft(lines=()))
     cart, problems = _priced(shown, now.draft) if now.draft is not None else (None, now.problems)
-    before, after = _described(shown.review.proposed), _described(cart)
+    unchosen = {number for number, line in enumerate(now.lines) if line.unchosen}
+    if cart is not None:
+        problems |= {number: ["choose an item"] for number in unchosen}
+    before, after = _described(shown.review.proposed), _described(cart, unchosen)
     return CartView(
         lines=tuple(
             LineView(
@@ -153,10 +156,10 @@ def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
     return cart, problems
 
 
-def _described(cart: Cart | None) -> Counter[str]:
+def _described(cart: Cart | None, without: Set[int] = frozenset()) -> Counter[str]:
     if cart is None:
         return Counter()
-    lines = [wording.line(line, cart.currency) for line in cart.lines]
+    lines = [wording.line(line, cart.currency) for n, line in enumerate(cart.lines) if n not in without]
     # Without its line number, which may change while the note stays the same.
     notes = [note.model_copy(update={"line": None}) for note in cart.notes]
     return Counter([*lines, *(wording.note(note, cart) for note in notes)])

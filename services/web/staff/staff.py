@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.errors import Forbidden
-from schemas.shops.access import Scope
+from schemas.shops.access import ROLE_SCOPES, Role, Scope
 from schemas.shops.staff import StaffSession
 from services.api.deps import container
 from services.api.gate.access import requiring, shop_scope
@@ -76,12 +76,13 @@ async def enrolling(request: Request) -> SignedIn:
 def _signed(*scopes: Scope, shop: bool = False) -> Any:
     """Return a dependency on a signed-in person whose role has these scopes, or on their `shop`; else it
     raises Forbidden."""
+    role = next(role for role in Role if ROLE_SCOPES[role].issuperset(scopes))
 
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn | ShopScope:
         if not staff.shop_scope.access.scopes.issuperset(scopes):
             raise Forbidden(
-                "Your role doesn't have permission to do this.",
-                hint="An administrator can change your role: `saycart staff role NAME manager`.",
+                f"It takes the role {role}.",
+                hint=f"An administrator can change your role: `saycart staff role NAME {role}`.",
             )
         return staff.shop_scope if shop else staff
 

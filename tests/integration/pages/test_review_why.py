@@ -57,7 +57,7 @@ def test_the_panel_is_loaded_when_opened(world: World) -> None:
     text = " ".join(shown.text.split())
     assert '“lattes”</span> <span><strong>latte (item)</strong> <span class="fine">the whole name' in text
     assert "<strong>3</strong>" in text
-    assert '“churro”</span> <span><span class="fine">not explained by the menu' in text
+    assert '“churro”</span> <span><span class="fine">no match on the menu' in text
     assert "62% sure of its cart. Least sure of: “&lt;i&gt;oat milk” (70%)." in text
     rows = "decision|a person reviews it;reasons|blocking_finding;transcript|100% sure;unused words|churro"
     for label, shown in (row.split("|") for row in rows.split(";")):

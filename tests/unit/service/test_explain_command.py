@@ -110,7 +110,7 @@ def test_an_order_is_explained_with_its_decision() -> None:
 @pytest.mark.parametrize(
     ("text", "menu", "told"),
     [
-        ("a latte", "no-such-menu", "No menu no-such-menu"),
+        ("a latte", "no-such-menu", "There is no menu “no-such-menu”"),
         ("a latte", "menus/gone.json", "No file menus/gone.json"),
         ("a latte", __file__, "is not a menu"),
         ("a steak", NO_CURRENCY, "names no currency hint `saycart menu check`, `import` and `convert` take"),

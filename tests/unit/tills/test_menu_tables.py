@@ -62,7 +62,7 @@ def test_sizes_have_all_aliases_and_taxes_of_one_rate_their_names() -> None:
 
 
 def test_ordinary_cells_of_spreadsheets() -> None:
-    rows = "field,value\nname,Price Hill Chili\ncurrency,USD\ntax a,8.25 %\n\nname,price ($),tax\n"
+    rows = "field,value\nname,Price Hill Chili\ncurrency,USD\ntax a,8.25 %\n\nItem,Price ($),tax\n"
     menu = Menu.parse(read(f'{rows}"Iced\nTea",4,a\n', Overrides()).document)
     assert (menu.name, menu.items[0].name, menu.items[0].price) == ("Price Hill Chili", "Iced Tea", 400)
     assert [(tax.rate, tax.included) for tax in menu.taxes] == [("8.25", False)]

@@ -23,7 +23,7 @@ def _add(shop: ShopScope, form: Form) -> tuple[str, str] | None:
     shop.staff.add(name, password, shop=shop.shop, role=_role(form), by=shop.by)
     if password is None:
         _invite(shop, name, email)
-    return None if password is None else (f"The password of {name}", password)
+    return None if password is None else (f"Password for {name}", password)
 
 
 def _change_role(shop: ShopScope, form: Form) -> None:
@@ -33,7 +33,7 @@ def _change_role(shop: ShopScope, form: Form) -> None:
 def _reset_password(shop: ShopScope, form: Form) -> tuple[str, str]:
     name, password = _other(shop, form), readable_secret()
     shop.staff.set_password(name, password, by=shop.by)
-    return f"The new password of {name}", password
+    return f"New password for {name}", password
 
 
 def _invite_again(shop: ShopScope, form: Form) -> None:

@@ -51,7 +51,7 @@ def _add(shop: ShopScope, form: Form) -> tuple[str, str]:
     added, secret = shop.endpoints.add(
         shop.shop, form.get("url"), events, by=shop.by, till=named, location=location
     )
-    return f"The secret of {added.origin}", secret
+    return f"Secret for {added.origin}", secret
 
 
 def _remove(shop: ShopScope, form: Form) -> None:
