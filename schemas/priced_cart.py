@@ -156,4 +156,4 @@ class Cart(Described):
     taxes: list[CartTax] = []
     """One for each class that the lines have."""
     total_is_minimum: bool = False
-    """True while a choice is open or something is not on the menu: `total` is a lower bound."""
+    """True while a choice is open: `total` is a lower bound, without what is not on the menu."""

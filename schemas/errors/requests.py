@@ -123,7 +123,7 @@ class AudioRefused(InputError):
 
 
 class UnsupportedAudio(AudioRefused):
-    hint = "Send WAV, FLAC, Ogg/Opus, MP3, M4A or WebM. The file's first bytes decide, not its name."
+    hint = "Send WAV, FLAC, Ogg, MP3, M4A or WebM."
 
 
 class AudioTooLarge(AudioRefused):
@@ -153,7 +153,7 @@ class _Wait(SaycartError):
 
 
 class TooManyOrders(_Wait, InputError):
-    pass
+    hint = "Nothing was ordered. Wait, then try again."
 
 
 class TooManyAttempts(_Wait, InputError):

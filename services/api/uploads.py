@@ -147,7 +147,7 @@ def _copy(recording: UploadFile, writer: BlobWriter) -> str:
         )
     audio_format = sniff(head)
     if audio_format is None:
-        raise UnsupportedAudio("The recording's first bytes don't match a supported format.")
+        raise UnsupportedAudio("This isn't a recording we can read.")
     recording.file.seek(0)
     while block := recording.file.read(BLOCK_BYTES):
         writer.write(block)

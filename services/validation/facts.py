@@ -12,6 +12,7 @@ from schemas.menu import Item, Menu, OptionGroup
 from schemas.menus.nesting import source, under
 from schemas.priced_cart import Finding
 from schemas.sentences.sentences import Sentences, sentences
+from schemas.wording import money
 from services.validation.portions import by_half, chosen_of, counted, kept_defaults, open_groups
 from services.validation.price import price_in
 from services.validation.questions import which_option, which_size
@@ -145,6 +146,6 @@ def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentenc
 def check_total(total: int, limit: float, menu: Menu) -> list[Finding]:
     """Return a finding if the total (minor units) is over the limit: more likely a mistake than an order."""
     if total > limit:
-        message = sentences(menu.language)("total_over_limit", limit=f"{limit / 100:.2f}")
+        message = sentences(menu.language)("total_over_limit", limit=money(int(limit), menu.currency))
         return [Finding.blocking("total_over_limit", message)]
     return []

@@ -121,7 +121,7 @@ def price_cart(
         subtotal=subtotal,
         taxes=taxes,
         total=subtotal + sum(tax.amount for tax in taxes if not tax.included),
-        total_is_minimum=any(line.price_is_minimum for line in lines),
+        total_is_minimum=any(line.price_is_minimum for line in lines if line.kind == "item"),
     )
 
 

@@ -34,7 +34,7 @@ def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question 
     sizes = [size for size in menu.sizes if size.id in item.size_ids]
     answers = [_priced(s.id, s.name, line.model_copy(update={"size": s.id}), menu) for s in sizes]
     named = sentences(menu.language)("missing_size", item=item.name)
-    return _question(f"{number}/size", answers, menu, "which_of_item", named, item=item.name)
+    return _question(f"{number}/size", answers, menu, named, of=item.name)
 
 
 def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Question | None:
@@ -49,7 +49,7 @@ def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, me
     key = "missing_more_options" if counted(line, group) else "missing_required_option"
     sentence = sentences(menu.language)(key, group=group.name, item=item.name)
     place = f"{number}/options/{group.id}" + (f"/{1 + counted(line, group)}" if more else "")
-    return _question(place, answers, menu, "which_with_line", sentence, line=item.name)
+    return _question(place, answers, menu, sentence)
 
 
 def _adds(line: ItemLine, group: OptionGroup) -> bool:
@@ -136,12 +136,16 @@ def _priced(answer: str, text: str, line: ItemLine, menu: Menu) -> Choice:
 
 
 def _question(
-    place: str, answers: list[Choice], menu: Menu, by_name: str, otherwise: str = "", **about: str
+    place: str, answers: list[Choice], menu: Menu, text: str, of: str | None = None
 ) -> Question | None:
-    """Ask by listing all answers (sentence `by_name`), or with the text `otherwise` if there are too many."""
+    """Ask with `text` and all answers, or of the item `of` by its answers; with `text` alone if there are too
+    many."""
     if len(answers) < 2:
         return None
     say = sentences(menu.language)
     choices = say.joined((answer.text for answer in answers), "or")
-    text = say(by_name, choices=choices, **about) if len(answers) <= MAX_ANSWERS else otherwise
+    if len(answers) <= MAX_ANSWERS and of is not None:
+        text = say("which_of_item", choices=choices, item=of)
+    elif len(answers) <= MAX_ANSWERS:
+        text = say("read_choices", question=text, choices=capitalized(choices))
     return Question(id=place, text=capitalized(text), answers=tuple(answers))

@@ -14,13 +14,12 @@ from pathlib import Path
 from schemas.cart import MAX_HEARD_CHARS
 from schemas.writable import whole_words
 from services.retrieval.names import MenuNames
-from services.retrieval.words import words
+from services.retrieval.words import english, words
 
 ORDERING_WORDS = Path(__file__).with_name("ordering_words.txt")
 """Word stems of orders on at least two menus; `services.learning.training.vocabulary` writes it."""
 MANY = 2
 """Unfamiliar words that make a cart doubtful: 11 of the 868 orders of the tune set have as many."""
-CONTEXT_CHARS = 24
 MAX_PIECES = 3
 
 
@@ -41,15 +40,19 @@ def unfamiliar(unused: Iterable[str], menu: MenuNames) -> tuple[str, ...]:
 
 
 def with_context(text: str, strange: Iterable[str]) -> str:
-    """Return the pieces of `text` that have the words `strange`, each with some words before it."""
-    wanted, pieces = set(strange), list[tuple[int, int]]()
-    for word in words(text):
+    """Return the pieces of `text` with the words `strange`, the small word before and those between."""
+    wanted, small, pieces = set(strange), english().small_words, list[tuple[int, int]]()
+    said = words(text)
+    for at, word in enumerate(said):
         if word.folded not in wanted:
             continue
-        begin = text.rfind(" ", 0, max(0, word.start - CONTEXT_CHARS) + 1) + 1
+        begin = at
+        while begin and said[begin - 1].folded in small:
+            begin -= 1
         if pieces and begin <= pieces[-1][1]:
-            pieces[-1] = (pieces[-1][0], word.end)
+            pieces[-1] = (pieces[-1][0], at + 1)
         else:
-            pieces.append((begin, word.end))
-    quoted = [whole_words(text[begin:end], MAX_HEARD_CHARS) for begin, end in pieces[-MAX_PIECES:]]
-    return "” “".join(quoted)
+            follows = begin < at and text[said[at - 1].end : word.start].isspace()
+            pieces.append((at - follows, at + 1))
+    spans = [text[said[begin].start : said[end - 1].end] for begin, end in pieces[-MAX_PIECES:]]
+    return "” “".join(whole_words(span, MAX_HEARD_CHARS) for span in spans)

@@ -123,7 +123,7 @@ def _offer(finding: Finding, draft: CartDraft, menu: Menu) -> str:
     for item, line in _near(draft.lines[finding.line or 0], menu):
         price = unit_price(line, item, menu)
         costs = wording.least(price.amount, price.is_minimum, menu.currency, say)
-        offered.append(say("answer_price", answer=item.name, price=costs))
+        offered.append(say("offered_price", item=item.name, price=costs))
     return f"{finding.message} {say('offered', items=say.joined(offered))}" if offered else finding.message
 
 

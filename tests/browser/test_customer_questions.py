@@ -147,7 +147,7 @@ def test_the_rest_of_an_order_is_priced_and_what_is_near_the_sold_out_is_offered
 ) -> None:
     order = judged(cafe, placed(cafe, "a large latte and a bagel", SOLD_OUT), LATTE, BAGEL)
     page.goto(cafe.link(order.id))
-    offer = "“bagel” is sold out right now. We have everything bagel, $4.25."
+    offer = "“bagel” is sold out right now. We have everything bagel ($4.25)."
     expect(page.locator("#question h2")).to_have_text(
         f"{offer} Is the rest right: 1 × large latte, $5.50 total?"
     )
@@ -195,7 +195,7 @@ def test_a_yes_to_a_cart_that_has_changed_since_orders_nothing(page: Page, cafe:
 def test_nonsense_is_asked_for_again_twice_and_then_goes_to_a_person(browser: Browser, cafe: World) -> None:
     placed(cafe)  # which imports the menu
     with watched(browser, cafe.url) as page:
-        for heading in ("Please say it again", "Please say it again", "A team member is checking your order"):
+        for heading in ("Please write it again", "Please write it again", "A team member is checking"):
             page.goto(f"/?menu={MENU['id']}")
             page.get_by_label("Your order").fill("asdf qwer")
             page.get_by_role("button", name="Send order").click()

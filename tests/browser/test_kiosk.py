@@ -46,13 +46,13 @@ def test_a_kiosk_order_is_tapped_and_ends_with_its_number_and_name(browser: Brow
         expect(page.get_by_role("navigation", name="Pages")).to_have_count(0)
         for tile in ("latte", "bagel", "latte"):
             page.get_by_role("button", name=re.compile(rf"^{tile}")).click()
-        expect(page.get_by_label("Your order")).to_have_value("2 latte, one bagel")
+        expect(page.get_by_label("Your order")).to_have_value("2 lattes, one bagel")
         assert_usable(page)
         page.get_by_label("Your name").fill("Ann")
         page.get_by_role("button", name="Send order").click()
         page.wait_for_url("**/orders/ord_*")
         order = cafe.parts.orders.get(page.url.rpartition("/")[2])
-        assert (order.transcript.text, order.metadata) == ("2 latte, one bagel", {"name": "Ann"})
+        assert (order.transcript.text, order.metadata) == ("2 lattes, one bagel", {"name": "Ann"})
         propose(cafe, order, LATTE, BAGEL)
         page.get_by_role("button", name="Yes, order for $9.49").click()
         expect(page.locator("#number")).to_have_text(order.id[-4:].upper())
@@ -102,7 +102,7 @@ def test_what_is_added_is_marked_and_read_aloud(page: Page, cafe: World) -> None
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     propose(cafe, cafe.parts.orders.get(order.id), BAGEL)
-    expect(page.locator(".lines .badge")).to_have_text("just changed")
+    expect(page.locator(".lines .badge")).to_have_text("new")
     expect(page.locator(".cart .doubt")).to_have_text("Left out: large latte, “to go”")
     words = "Is this right? 1 bagel. Changed: 1 bagel. Left out: large latte, “to go”. Total: $3.99."
     expect(page.locator("#news")).to_have_text(words)
@@ -144,7 +144,7 @@ def test_one_of_two_sizes_and_a_new_note_are_marked(page: Page, cafe: World) -> 
     propose(cafe, cafe.parts.orders.get(order.id), LATTE, notes=hot)
     page.goto(cafe.link(order.id))
     expect(page.locator(".lines .badge")).to_have_count(0)
-    expect(page.locator(".notes li")).to_have_text("latte, note: “to go” just changed")
+    expect(page.locator(".notes li")).to_have_text("latte, note: “to go” new")
     expect(page.locator(".cart p.doubt")).to_have_text("Left out: small latte")
     assert cafe.http.get(f"/v1/orders/{order.id}").json()["changed"] == [
         "latte taken off",

@@ -85,15 +85,14 @@ class Pressure:
             if limit and waiting >= limit:
                 if counted == _ALL:
                     return Overloaded(f"{waiting} orders are already waiting", wait_s(self._load))
-                detail = f"{waiting} orders from this client are already waiting"
+                detail = f"{waiting} orders from here are already waiting"
                 return TooManyOrders(detail, wait_s(self._load))
         for name, shop, source in work:
             limit, seconds = self._amounts[name], self._load.seconds.get((shop, source), 0.0)
             if name == "shop_seconds":  # the tills' share, which accepted orders of pages can't use up
                 seconds -= max(0.0, self._load.seconds.get((shop, PAGE), 0.0) - self._amounts["page_seconds"])
             if limit and seconds >= limit:
-                detail = f"Orders from here took {seconds:.0f} s of work in a minute, of {limit} s allowed"
-                return TooManyOrders(detail, SECONDS_WAIT_S)
+                return TooManyOrders("There were too many orders from here in a minute", SECONDS_WAIT_S)
         return None
 
     async def _look(self) -> None:

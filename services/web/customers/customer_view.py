@@ -110,11 +110,13 @@ def _answer(choice: Choice, several: bool, menu: Menu, say: Sentences) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the cart differs from the one shown before: indexes of its new lines, its new notes, and the names
-    of lines and words of notes that went. `by_staff`: by a reviewer, else by what the customer added."""
+    """How the cart differs from the one shown before: indexes of its new lines, those `added` among them, its
+    new notes, and the names of lines and words of notes that went. `by_staff`: by a reviewer, else by what
+    the customer added."""
 
     by_staff: bool
     lines: frozenset[int]
+    added: frozenset[int]
     notes: list[CartNote]
     left_out: list[str]
 
@@ -133,9 +135,11 @@ def _compared(before: Cart, cart: Cart, *, by_staff: bool) -> Changes:
     pairs, _ = paired(before.lines, cart.lines)
     kept = {id(new) for old, new in pairs if new is not None and bought(old) == bought(new)}
     lines = frozenset(at for at, line in enumerate(cart.lines) if id(line) not in kept)
+    had = {id(new) for old, new in pairs if old is not None and new is not None and old.sku == new.sku}
+    added = frozenset(at for at in lines if id(cart.lines[at]) not in had)
     gone = [_sized(old) for old, new in pairs if new is None or new.sku != old.sku]
     gone += [f"“{note.text}”" for note in other_notes(before, cart)]
-    return Changes(by_staff, lines, other_notes(cart, before), gone)
+    return Changes(by_staff, lines, added, other_notes(cart, before), gone)
 
 
 def _read_back(order: Order, answers: Sequence[tuple[str, str]], changes: Changes | None, menu: Menu) -> str:

@@ -92,4 +92,4 @@ def test_an_absurd_total_is_asked_about() -> None:
     assert check_total(50_000, 50_000, CAFE) == []
     (finding,) = check_total(50_001, 50_000, CAFE)
     assert (finding.code, finding.severity) == ("total_over_limit", Severity.BLOCKING)
-    assert "500.00" in finding.message
+    assert "$500.00" in finding.message

@@ -127,7 +127,7 @@ def test_a_choice_inside_an_option_is_asked_once_that_is_chosen() -> None:
 
 def test_a_question_names_the_option_that_it_is_about() -> None:
     (found,) = check_facts(ordered("1 taco meal + cola"), MENU)
-    assert found.message == "Which cola size would you like with “taco meal”?"
+    assert found.message == "Which cola size would you like with your taco meal?"
     spanish = MENU.model_copy(update={"language": "es"})
     assert "tamaño de cola" in check_facts(ordered("1 taco meal + cola"), spanish)[0].message
 

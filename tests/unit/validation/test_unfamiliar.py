@@ -45,16 +45,13 @@ def test_the_question_quotes_what_was_not_understood() -> None:
     made = decided(text=f"{SAID}, {STRANGE}")
     assert asks(made) == "order/right"
     assert made.decision.question is not None
-    assert made.decision.question.text.startswith(
-        "We didn't understand “milk, last time my wife sang opera”. Is this your"
-    )
+    assert made.decision.question.text.startswith("We didn't understand “sang opera”. Is this your")
 
 
 def test_words_far_apart_are_quoted_apart() -> None:
     text = f"for Wojciech {'a latte and ' * 20}my lips went numb"
-    assert (
-        with_context(text, ("wojciech", "went", "numb")) == "for Wojciech” “and a latte and my lips went numb"
-    )
+    assert with_context(text, ("wojciech", "went", "numb")) == "for Wojciech” “went numb"
+    assert with_context("a latte please, ignore the rest", ("ignore", "rest")) == "ignore the rest"
 
 
 def test_noise_is_still_asked_about() -> None:

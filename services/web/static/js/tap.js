@@ -8,7 +8,12 @@
   const field = words.elements.transcript;
   const counts = new Map(); // of each tile
   let typed = field.value;
-  const phrase = ([tile, count]) => (count === 1 ? tile.value : `${count} ${tile.dataset.name}`);
+  // "latte" to "lattes", where that has the stem of the menu's name (`retrieval/words.py`).
+  const plural = (name) => {
+    const known = document.documentElement.lang === "en" && /[a-rt-y]$/.test(name);
+    return known && !/(ie|che|se|oe|y)$/.test(name) ? name.replace(/(ch|sh|x)$/, "$1e") + "s" : name;
+  };
+  const phrase = ([tile, count]) => (count === 1 ? tile.value : `${count} ${plural(tile.dataset.name)}`);
   const show = () => {
     for (const tile of taps.querySelectorAll(".tile")) {
       const badge = tile.querySelector(".tile-count");

@@ -46,7 +46,7 @@ def test_a_client_with_too_many_waiting_is_refused(small: World) -> None:
     refused = post(small)
     found = expect_problem(refused, 429, "too_many_orders")
     assert found["retryable"]
-    assert found["detail"].startswith("3 orders from this client are already waiting")
+    assert found["detail"].startswith("3 orders from here are already waiting")
     # Nothing is finished yet, so there is no measured throughput.
     assert 12 <= int(refused.headers["retry-after"]) <= 18
     assert post(small, "bob").status_code == 202
