@@ -20,8 +20,7 @@
   "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url"
   "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model"
   "SAYCART_METRICS_PORT" "monitoring.podMonitor"
-  "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_WHISPER_DEVICE" "nothing: Whisper runs on CPUs"
-  "SAYCART_SHOP_REQUESTS_PER_MINUTE" "SAYCART_KEY_REQUESTS_PER_MINUTE" "SAYCART_ORDER_REQUESTS_PER_MINUTE" "SAYCART_ADDRESS_REQUESTS_PER_MINUTE"
+  "SAYCART_READY_FILE" "nothing: the probes have it"
 -}}
 {{- range $name, $_ := $v.settings -}}
 {{- if hasKey $set $name -}}{{- $bad = append $bad (printf "settings.%s: the chart sets it itself; use %s" $name (get $set $name)) -}}{{- end -}}
