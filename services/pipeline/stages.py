@@ -19,6 +19,7 @@ from schemas.priced_cart import Finding
 from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
+from schemas.shops.settings import Acceptance
 from schemas.transcript import Transcript, joined
 from schemas.writable import clean
 from services.decoding.ports import CartRequest, DecodedCart
@@ -175,7 +176,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         return again
     decision = decided.decision
     return Outcome(
-        _accepted(order, decided.findings) if decision.verdict is Verdict.ACCEPTED else Event.DOUBTED,
+        _accepted(order, decided.findings, policy.accepts)
+        if decision.verdict is Verdict.ACCEPTED
+        else Event.DOUBTED,
         draft=draft,
         cart=decided.cart,
         findings=decided.findings,
@@ -185,10 +188,10 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     )
 
 
-def _accepted(order: OrderRecord, findings: Iterable[Finding]) -> Event:
-    """Return the event of an order without a doubt: a page shows an allergy to the customer in any case."""
+def _accepted(order: OrderRecord, findings: Iterable[Finding], accepts: Acceptance) -> Event:
+    """Return the event of an order without a doubt. A page shows an allergy to the customer in any case."""
     allergy = any(finding.code == "allergy_said" for finding in findings)
-    shown_first = order.needs_yes if allergy else order.confirm
+    shown_first = order.confirm if accepts.at_once and not allergy else order.needs_yes
     return Event.PROPOSED if shown_first else Event.ACCEPTED
 
 

@@ -24,7 +24,7 @@ is enough for a cart that the words say literally.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from schemas.cart import CartDraft
@@ -84,6 +84,7 @@ def decide(
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
     unused = unused_words(transcript.text, menu, cart)
+    findings = _with_allergy(findings, draft, menu, transcript, unused)
     strange = unfamiliar(unused, names_of(menu))
     literal = _is_literal(draft, transcript, menu)
     sure, likely = _believed(answer, menu, literal=literal)
@@ -108,6 +109,15 @@ def decide(
         ),
     )
     return Decided(cart, judged, decision)
+
+
+def _with_allergy(
+    findings: list[Finding], draft: CartDraft, menu: Menu, transcript: Transcript, unused: Sequence[str]
+) -> list[Finding]:
+    """Return `findings`, in which an accepted allergy, the first, blocks if there are unused words: they may
+    belong to it."""
+    blocking = check_allergy(draft, menu, transcript) if unused else []
+    return [*blocking, *findings[len(blocking) :]]
 
 
 def _is_literal(draft: CartDraft, transcript: Transcript, menu: Menu) -> bool:

@@ -66,7 +66,7 @@ def mentions(text: str, names: Iterable[str], noted: Iterable[str]) -> list[str]
 
 def asks_of_dish(text: str) -> bool:
     """Return True if `text` may ask what is in a dish or how it is made."""
-    return _PATTERNS["asks"].search(_folded(text)) is not None
+    return "?" in text or _PATTERNS["asks"].search(_folded(text)) is not None
 
 
 def allergen_in(words: str) -> str | None:

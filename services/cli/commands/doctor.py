@@ -79,8 +79,9 @@ def _checks(config: Settings) -> Iterator[Check]:
 
 def _settings() -> str:
     names = {name for name in os.environ if name.startswith("SAYCART_")}
-    known = {f"SAYCART_{field}".upper() for field in Settings.model_fields}
-    if unknown := sorted(names - known - {"SAYCART_KEY", COMMIT_ENV}):
+    fields = Settings.model_fields.items()
+    known = {f"SAYCART_{name}".upper() for name, field in fields if field.validation_alias is None}
+    if unknown := sorted(names - known - {"SAYCART_READY_FILE", COMMIT_ENV}):
         raise ValueError(f"there is no {', '.join(unknown)}")
     return f"{len(names)} in the environment"
 

@@ -51,6 +51,12 @@ def decided(world: World, order_id: str, **line: Any) -> OrderRecord:
     return done
 
 
+def test_an_order_is_shown_first_once_the_setting_is_off(own_world: World) -> None:
+    order_id = placed(accepting(own_world, at_once=True), "a latte")
+    accepting(own_world, at_once=False)
+    assert decided(own_world, order_id, **LATTE).state is SHOWN
+
+
 @pytest.mark.parametrize(
     ("accepts", "source", "said", "line", "ends"),
     [
@@ -62,6 +68,9 @@ def decided(world: World, order_id: str, **line: Any) -> OrderRecord:
         ("allergies", {}, f"a latte {NUTS}", LATTE, SHOWN),
         ("allergies", {"page": False}, f"a latte {NUTS}", LATTE, MADE),
         ("allergies", {}, f"a latte, {NUTS}, is it gluten free", LATTE, ASKED),
+        ("allergies", {}, f"a latte {NUTS} can I eat that", LATTE, ASKED),
+        ("allergies", {}, f"a latte {NUTS}, any eggs?", LATTE, ASKED),
+        ("allergies", {}, f"a latte {NUTS}, tree nuts, eggs, soy, fish and sesame", LATTE, ASKED),
         ("allergies", {}, NUTS, {}, ASKED),
         ("allergies", {}, f"a latte {NUTS}", SPACESHIP, ASKED),
         ("at_once allergies", {}, f"a latte {NUTS}", LATTE, SHOWN),

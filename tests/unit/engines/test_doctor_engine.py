@@ -50,5 +50,6 @@ def test_a_server_that_fails_is_found_with_a_hint(
 
 
 def test_a_variable_that_no_setting_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SAYCART_WHISPER_DEVICE", "cuda")
-    assert "there is no SAYCART_WHISPER_DEVICE" in CliRunner().invoke(app, ["doctor"]).stdout
+    monkeypatch.setenv("SAYCART_READY_FILE", "ready")
+    monkeypatch.setenv("SAYCART_DATABASE_URL", "sqlite:///")  # without the prefix
+    assert "there is no SAYCART_DATABASE_URL" in CliRunner().invoke(app, ["doctor"]).stdout
