@@ -233,7 +233,7 @@ def test_workers_are_notified_again_after_an_order_from_a_page(queue: Queue) -> 
     pipeline.decoder.meanwhile = lambda: pipeline.bell.rung.append(("claimed", State.TRANSCRIBED, 0.0))
     first, _ = queue.named
     runner = replace(pipeline.runner(), orders=queue.orders)
-    assert [runner.run(first, "decode") for _ in range(2)] == [State.COMPLETED] * 2
+    assert [runner.run(first, "decode") for _ in range(2)] == [State.COMPLETED, State.PROPOSED]
     assert [rung for rung, _, _ in pipeline.bell.rung] == ["claimed", "claimed", first]
 
 
