@@ -7,7 +7,7 @@ a missed allergy. A shop may accept what a note tells the kitchen; a question al
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from schemas.cart import DIETARY, MAX_HEARD_CHARS, MAX_NOTES, CartDraft, ItemLine, NoteDraft, NoteKind
 from schemas.menu import Menu
@@ -19,18 +19,29 @@ from services.validation.dietary import asks_of_dish, dietary_words, mentions, t
 
 
 def check_allergy(
-    draft: CartDraft, menu: Menu, transcript: Transcript, *, accepted: bool = False
+    draft: CartDraft,
+    menu: Menu,
+    transcript: Transcript,
+    unused: Sequence[str] = (),
+    *,
+    accepted: bool = False,
 ) -> list[Finding]:
     """Return a finding if the customer or the draft's notes spoke of an allergy or a diet. It blocks, unless
-    the shop has `accepted` them, the notes of an order with an item cover all, and nothing was asked."""
+    the shop has `accepted` them, the notes of an order with an item cover all, and nothing was asked. A word
+    that is `unused` may belong to the allergy, so the notes don't cover all."""
     notes = [note.heard for kind in DIETARY for note in draft.notes if note.kind is kind]
     words = dietary_words(transcript.text, names_in(draft, menu)) or next(iter(notes), None)
     if words is None:
         return []
-    covered = not mentions(transcript.text, names_in(draft, menu), notes) and any(names_in(draft, menu))
-    if accepted and covered and not asks_of_dish(transcript.text):
+    if accepted and not unused and _covered(draft, menu, transcript.text, notes):
         return [Finding.info("allergy_said", sentences(menu.language)("allergy_noted", words=words))]
     return [Finding.blocking("allergy_said", sentences(menu.language)("allergy_said", words=words))]
+
+
+def _covered(draft: CartDraft, menu: Menu, text: str, notes: Sequence[str]) -> bool:
+    """Return True if the notes of an order with an item have all mentions in `text`, which asks nothing."""
+    names = list(names_in(draft, menu))
+    return any(names) and not mentions(text, names, notes) and not asks_of_dish(text)
 
 
 def with_allergy_note(draft: CartDraft, menu: Menu, text: str) -> CartDraft:

@@ -24,7 +24,7 @@ is enough for a cart that the words say literally.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.cart import CartDraft
@@ -78,13 +78,12 @@ def decide(
 ) -> Decided:
     """Judge the language model's `draft` of `transcript`."""
     menu = version.menu
-    # First, for who reads only the beginning.
-    findings = check_allergy(draft, menu, transcript, accepted=policy.accepts.allergies)
-    findings += [*check_facts(draft, menu), *_quiet(transcript)]
+    findings = [*check_facts(draft, menu), *_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
     unused = unused_words(transcript.text, menu, cart)
-    findings = _with_allergy(findings, draft, menu, transcript, unused)
+    allergy = check_allergy(draft, menu, transcript, unused, accepted=policy.accepts.allergies)
+    findings = [*allergy, *findings]  # first, for who reads only the beginning
     strange = unfamiliar(unused, names_of(menu))
     literal = _is_literal(draft, transcript, menu)
     sure, likely = _believed(answer, menu, literal=literal)
@@ -111,22 +110,15 @@ def decide(
     return Decided(cart, judged, decision)
 
 
-def _with_allergy(
-    findings: list[Finding], draft: CartDraft, menu: Menu, transcript: Transcript, unused: Sequence[str]
-) -> list[Finding]:
-    """Return `findings`, in which an accepted allergy, the first, blocks if there are unused words: they may
-    belong to it."""
-    blocking = check_allergy(draft, menu, transcript) if unused else []
-    return [*blocking, *findings[len(blocking) :]]
-
-
 def _is_literal(draft: CartDraft, transcript: Transcript, menu: Menu) -> bool:
     """Return True if typed words name every item in full and say the cart literally. Spoken ones prove less:
     model and words agree about what was misheard, too."""
+    if transcript.confidence < 1:
+        return False
     retrieval = retrieve(transcript.text, names_of(menu))
     lines = literal_cart(transcript.text, retrieval, menu)
     named = {name.id for name in retrieval.names(Match.WHOLE) if name.kind == "item"}
-    if not lines or transcript.confidence < 1 or not {line["sku"] for line in lines} <= named:
+    if not lines or not {line["sku"] for line in lines} <= named:
         return False
     return canonical(lines) == canonical_draft(draft)
 
