@@ -10,11 +10,14 @@ VLLM   ?= .venv-vllm
 TRAIN  ?= .venv-train
 SUPPLY ?= .venv-supply
 DOCS   ?= .venv-docs
+ENGINE ?= .venv-engine
+# Where there is a C++ compiler, llama.cpp is compiled for the demo, too. COMPILE= uses the package's, which is slower.
+COMPILE ?= $(shell command -v c++)
 # On a machine with a GPU: a Python with torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory bench-masks screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train gpu-pack train-score clean packages newcomer client-models helm-tools release images test-containers test-containers-short reference docs help
+.PHONY: setup weights engine demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory bench-masks screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train gpu-pack train-score clean packages newcomer client-models helm-tools release images test-containers test-containers-short reference docs help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,10 +36,20 @@ setup: $(VENV)/.installed ## virtual environment and locked dependencies
 weights: setup ## download and verify the model weights
 	@$(BIN)/saycart models fetch
 
-demo: weights ## start the stack, order the samples, keep serving (ARGS=--once: stop after the carts)
+engine: $(VENV)/.compiled ## compile llama.cpp for this machine's processor, twice as fast on new ones (needs a C++ compiler; 2 minutes, once; docs/engines.md)
+
+$(VENV)/.compiled: requirements-engine.lock infra/llama/compile.sh | $(VENV)/.installed
+	@test -n "$(COMPILE)" || { echo "A C++ compiler is needed: on Debian, apt-get install g++"; exit 1; }
+	@test -x $(ENGINE)/bin/python || $(PYTHON) -m venv $(ENGINE)
+	@$(ENGINE)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-engine.lock
+	@echo "Compiling llama.cpp for this processor (2 minutes on two cores, once)"
+	@PATH="$(abspath $(ENGINE)/bin):$$PATH" infra/llama/compile.sh native $(VENV)/lib || { echo "llama.cpp could not be compiled. To use the package's, which takes up to twice as long for an order: make demo COMPILE="; exit 1; }
+	@touch $@
+
+demo: weights $(if $(COMPILE),engine) ## start the stack, order the samples, keep serving (ARGS=--once: stop after the carts)
 	@$(BIN)/saycart demo $(ARGS)
 
-run: weights ## start the stack and keep serving
+run: weights $(if $(COMPILE),engine) ## start the stack and keep serving
 	@$(BIN)/saycart run $(ARGS)
 
 # Three steps: parallel tests, three at a time even on two cores, since they wait for a third of their time, in folder
@@ -74,6 +87,7 @@ lock: ## regenerate the locks from pyproject.toml, for every Python that it allo
 	echo "$(TORCH_CPU)" >>requirements-train.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group supply -o requirements-supply.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group docs -o requirements-docs.lock
+	$(UV_LOCK) --universal --python-version 3.11 --group engine -o requirements-engine.lock
 	cd tests/golden/speak && $(UV_LOCK) --no-config --universal --python-version 3.11 requirements.in -o requirements.lock
 
 lock-vllm: ## regenerate the hashes of requirements-vllm.lock after changing a pin by hand (needs uv)
@@ -107,7 +121,7 @@ audit-packages: $(SUPPLY)/.installed ## list known vulnerabilities of every lock
 	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
 
 clean: ## remove the virtual environment and the stack's data; keeps weights
-	rm -rf $(VENV) .saycart .tools
+	rm -rf $(VENV) $(ENGINE) .saycart .tools
 
 helm-tools: setup ## download Helm and the Kubernetes schemas into .tools, for the chart's tests (97 MB, once; the tests do it too)
 	@$(BIN)/python -m tests.helm.tools

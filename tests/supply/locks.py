@@ -16,6 +16,7 @@ LOCKS = {
     "requirements-vllm.lock": "vllm",
     "requirements-supply.lock": "supply",
     "requirements-docs.lock": "docs",
+    "requirements-engine.lock": "engine",
     "tests/golden/speak/requirements.lock": "speak",
 }
 # The pages' scripts are part of a default install; those of the browser tests are not.

@@ -24,6 +24,7 @@ from services.cli.client import Check, checked
 from services.cli.commands.doctor_engine import decoder_of, engine_checks
 from services.cli.version import COMMIT_ENV
 from services.decoding.hosts.embedded import decode_server
+from services.decoding.server.llama import compiled
 
 PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
 LEAST_FREE_GB = 3
@@ -53,6 +54,8 @@ def _checks(config: Settings) -> Iterator[Check]:
     yield checked("settings", _settings, "docs/reference/settings.md lists them.")
     yield checked("packages", _packages, "Run `make setup`.")
     yield checked("libgomp", _libgomp, "apt-get install libgomp1")
+    if not config.llm_url:
+        yield "llama.cpp", _llama(), ""
     yield checked("redis-server (embedded)", redis_version, "Run `make setup` again.")
     models = {
         "speech model": config.whisper_model,
@@ -94,6 +97,12 @@ def _libgomp() -> str:
     if (library := ctypes.util.find_library("gomp")) is None:
         raise FileNotFoundError("not found")
     return library
+
+
+def _llama() -> str:
+    if compiled():
+        return "compiled for this processor"
+    return "the package's, which uses no instructions beyond AVX2; faster: `make engine`"
 
 
 def _model(name: str, config: Settings) -> str:

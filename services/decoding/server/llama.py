@@ -11,8 +11,10 @@ that a package with a different layout is rejected.
 from __future__ import annotations
 
 import ctypes as c
+import importlib.metadata
 import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from schemas.errors import EngineMisconfigured
@@ -135,13 +137,32 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
+def compiled() -> Path | None:
+    """Return the folder of the library that `make engine` or the image's build compiled from the installed
+    package's source (`infra/llama/compile.sh`); None if there is none for this processor."""
+    folder = Path(sys.prefix, "lib", f"llama-{importlib.metadata.version('xllamacpp')}")
+    processor = folder / "processor"
+    if processor.exists() and processor.read_text() not in Path("/proc/cpuinfo").read_text():
+        return None
+    return folder if folder.exists() else None
+
+
+def _load() -> Any:
+    folder = compiled()
+    if folder is None:
+        import xllamacpp
+
+        return c.CDLL(xllamacpp.xllamacpp.__file__)
+    if list(folder.glob("libggml-cpu-*.so")):  # of which it takes the fastest that this processor can run
+        c.CDLL(str(folder / "libggml.so")).ggml_backend_load_all_from_path(str(folder).encode())
+    return c.CDLL(str(folder / "libllama.so"))
+
+
 @cache
 def library() -> Any:
     """Return the library; raises EngineMisconfigured if its structures differ from those above."""
     try:
-        import xllamacpp
-
-        exported = c.CDLL(xllamacpp.xllamacpp.__file__)
+        exported = _load()
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(exported, name)
             function.restype, function.argtypes = result, arguments

@@ -198,7 +198,8 @@ def test_the_build_is_sent_only_what_it_needs() -> None:
     """The last pattern that matches a file decides."""
     first, *patterns = re.findall(r"^[^#\n]+$", (REPOSITORY / ".dockerignore").read_text(), re.MULTILINE)
     sent = [line.removeprefix("!") for line in patterns if line.startswith("!")]
-    project = {"pyproject.toml", "README.md", "LICENSE", "requirements.lock", "dist/*.cdx.json"}
+    project = {"pyproject.toml", "README.md", "LICENSE", "dist/*.cdx.json"}
+    project |= {"requirements.lock", "requirements-engine.lock"}
     assert (first, set(sent), patterns[-1]) == ("*", {"schemas", "services", "infra", *project}, "**/.*")
     for needed in (SAMPLE, *ADAPTERS.glob("*/*")):
         path = str(needed.relative_to(REPOSITORY))

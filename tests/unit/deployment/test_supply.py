@@ -97,9 +97,11 @@ def test_a_lock_holds_pins_and_nothing_else(line: str) -> None:
         locks.parse(f"h11==0.16.0 \\\n    --hash=sha256:{'0' * 64}\n{line}")
 
 
-def test_the_built_images_start_from_the_lock_alone() -> None:
+def test_the_built_images_start_from_the_locks_alone() -> None:
     dockerfile = (REPOSITORY / "infra/docker/Dockerfile").read_text()
-    assert {*re.findall(r"-r (\S+)\.lock", dockerfile)} == {"common", "hearing", "llm"}
+    assert {*re.findall(r"-r (\S+)\.lock", dockerfile)} == {
+        *("common", "hearing", "llm", "requirements-engine")
+    }
     assert re.findall(r"^ADD |https?://(?!127\.)", dockerfile, re.MULTILINE) == []
 
 
