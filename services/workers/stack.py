@@ -147,7 +147,7 @@ class Stack:
             needs = queue + model if name == StageName.DECODE else queue
             worker = part(config, name, worker_argv(name, config), environment, needs)
             # Recordings must not slow down orders that are being decoded.
-            children.append(replace(worker, nice=10 if name == StageName.TRANSCRIBE else 0))
+            children.append(replace(worker, nice=15 if name == StageName.TRANSCRIBE else 0))
         for name in ("sweeper", "courier") if config.webhook_endpoints != "off" else ("sweeper",):
             argv = (sys.executable, "-m", f"services.workers.{name}")
             children.append(part(config, name, argv, environment, queue))
