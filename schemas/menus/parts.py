@@ -6,9 +6,8 @@ Fields of the second edition are omitted at their default, so that menus of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -65,17 +64,22 @@ class Tax(Part):
         description="basis points (875 is 8.75%), or a percentage as text with up to 5 decimals"
     )
     included: bool = False
-    rounding: Literal["half_up", "half_even"] = Field(
+    rounding: Literal["half_up", "half_even", "up", "down"] = Field(
         default="half_up",
-        description="where half a minor unit goes: up, or to the nearest even one, as Square rounds",
+        description="to the nearest minor unit, half of one up or to the even one; or always up or down",
         exclude_if=lambda rounding: rounding == "half_up",
+    )
+    per_line: _Filled[bool] = Field(
+        default=False, description="whether each line's tax is rounded, as Toast does, or only their sum"
     )
     ref: Ref = None
 
-    @property
-    def share(self) -> Fraction:
-        """The tax rate as a fraction of the net price."""
-        return Fraction(self.rate, 10_000) if isinstance(self.rate, int) else Fraction(self.rate) / 100
+    def on(self, prices: Sequence[int]) -> int:
+        """Return the tax on lines with these prices, in minor units."""
+        rate, rounding = Decimal(self.percent), f"ROUND_{self.rounding.upper()}"
+        whole = 100 + rate if self.included else 100
+        taxed = prices if self.per_line else [sum(prices)]
+        return sum(int((price * rate / whole).quantize(Decimal(1), rounding)) for price in taxed)
 
     @property
     def percent(self) -> str:

@@ -1,7 +1,6 @@
 """Price a draft from its menu, the only source of prices.
 
-Amounts are integers in minor units; `charges.py` prices options. Each tax class is rounded once, on the sum
-of its lines: to the nearest minor unit, a half according to `rounding`. An included tax is part of prices.
+Amounts are integers in minor units; `charges.py` prices options. An included tax is part of prices.
 
 While a size, a required option or the place of an option is open, a line has its lowest possible price, and
 says so.
@@ -9,13 +8,12 @@ says so.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from schemas.cart import CartDraft, ItemLine, LineDraft, OptionDraft
-from schemas.menu import Item, Menu, Option, OptionGroup, Tax
+from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.menus.nesting import is_within, sizes_under, source, under
 from schemas.priced_cart import Cart, CartLine, CartOption, CartTax, Finding, MenuRef, OptionRef
 from schemas.transcript import Transcript
@@ -112,45 +110,42 @@ def price_cart(
         _line(line, menu, transcript, [f for f in findings if f.line == index])
         for index, line in enumerate(draft.lines)
     ]
-    subtotal, taxes = sum(line.line_total for line in lines), _taxes(lines, menu)
+    taxes = taxes_on(lines, menu)
     return Cart(
         currency=menu.currency,
         menu=MenuRef(id=menu.id, version=menu_version),
         lines=lines,
         notes=notes_of(draft, transcript),
-        subtotal=subtotal,
+        subtotal=sum(line.line_total for line in lines),
         taxes=taxes,
-        total=subtotal + sum(tax.amount for tax in taxes if not tax.included),
+        total=total_of(lines, taxes),
         total_is_minimum=any(line.price_is_minimum for line in lines if line.kind == "item"),
     )
 
 
-def _taxes(lines: Iterable[CartLine], menu: Menu) -> list[CartTax]:
+def total_of(lines: Iterable[CartLine], taxes: Iterable[CartTax]) -> int:
+    return sum(line.line_total for line in lines) + sum(tax.amount for tax in taxes if not tax.included)
+
+
+def taxes_on(lines: Iterable[CartLine], menu: Menu) -> list[CartTax]:
     """Return the taxes of priced lines, in the menu's order."""
-    if not menu.taxes:
-        return []
-    sums: Counter[str] = Counter()
+    prices = defaultdict[str, list[int]](list)
     for line in lines:
         item = menu.item(line.sku) if line.sku is not None else None
         if item is not None and item.tax is not None:
-            sums[item.tax] += line.line_total
+            prices[item.tax].append(line.line_total)
     return [
         CartTax(
             id=tax.id,
             name=tax.name,
             rate=tax.percent,
             included=tax.included,
-            amount=_tax_on(sums[tax.id], tax),
+            amount=tax.on(prices[tax.id]),
             ref=tax.ref,
         )
         for tax in menu.taxes
-        if tax.id in sums
+        if tax.id in prices
     ]
-
-
-def _tax_on(price: int, tax: Tax) -> int:
-    exact = price * (tax.share / (1 + tax.share) if tax.included else tax.share)
-    return round(exact) if tax.rounding == "half_even" else int(exact + Fraction(1, 2))
 
 
 def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Finding]) -> CartLine:

@@ -84,13 +84,11 @@ def is_header(row: Row) -> bool:
 def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
     """Return the rows of each kind of table, without headers."""
     tables: dict[str, list[Cells]] = {kind: [] for kind in SHEETS}
-    header, above = Row(), Row()
+    header = Row()
     for place, row in rows:
-        # Right below another field, "name,Price Hill Chili" is the menu's name.
-        named = any(row[:1]) and row[0].casefold() in FIELDS and "price" not in _columns(row)
-        field = named and any(above) and "field" in header
-        above = row
-        if is_header(row) and not field:
+        # Below other fields, "name,Price Hill Chili" is the menu's name.
+        named = "field" in header and "name" in _columns(row) and sum(map(bool, row)) == 2
+        if is_header(row) and not (named and "price" not in _columns(row)):
             header = _columns(row)
             table = next(tables[kind] for kind in SHEETS if kind in header)
         elif header and any(row):

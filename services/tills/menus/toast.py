@@ -43,7 +43,7 @@ def read(document: object, overrides: Overrides) -> ImportedMenu:
         sold.setdefault(place[2].text("guid"), []).append(place)
     for places in sold.values():
         reader.add_item(places)
-    draft.skip("/menus", "rates of taxes, which Toast has elsewhere: give the menu `taxes` that items name")
+    draft.skip("/menus", "rates of taxes, which Toast has elsewhere: give items `taxes` with `per_line`")
     return draft.finish(IGNORED)
 
 
@@ -88,9 +88,8 @@ class _Reader:
                 hours=either(_hours(menu) for menu, _, _ in places),
                 offers=offers,
             )
-        where = "left out of" if item.place in item.left_out else "already in"
         for _, _, other in others:
-            self.draft.leave_out(other.place, name, f"it is {where} {group.text('name')}")
+            self.draft.leave_out(other.place, name, f"it is the same as in {group.text('name')}")
 
     def offers(self, part: Node) -> list[Offer]:
         """Return an item's or option's sizes, or its only price; empty if that is open or varies by hour."""
@@ -160,6 +159,8 @@ class _Reader:
         if not offers:
             self.draft.leave_out(source.place, name, "its price is open, or differs by time")
             return None
+        if any(ref for _, _, ref in offers):
+            self.draft.skip(source.place, f"the ids of the sizes of “{name}”")
         return {
             "name": name,
             "ref": source.text("guid"),

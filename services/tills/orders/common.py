@@ -7,10 +7,8 @@ longer allows is refused here, by the checks that every order passes.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from pydantic import JsonValue
 
@@ -24,6 +22,7 @@ from schemas.wording import capitalized, money, option_name
 from services.validation.charges import charges
 from services.validation.facts import check_facts
 from services.validation.portions import kept_defaults, open_groups
+from services.validation.price import taxes_on, total_of
 
 Body = dict[str, JsonValue]
 _DRAFTED = dict.fromkeys(("kind", "sku", "quantity", "size"), True) | {
@@ -34,11 +33,15 @@ _PORTIONS = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
 
 @dataclass(frozen=True, slots=True)
 class TillOrder:
-    """The request for one till. `calculate` only asks for the total."""
+    """The request for one till."""
 
     body: Body
-    calculate: Body
     refusals: tuple[Refusal, ...]
+
+    @property
+    def calculate(self) -> Body:
+        """Return the request for the total only, which creates no order."""
+        return {name: value for name, value in self.body.items() if name != "idempotency_key"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +106,22 @@ class TillCart:
 
     order_id: str
     priced: Cart
+    menu: Menu
     lines: tuple[TillLine, ...]
     notes: tuple[str, ...]
     refusals: tuple[Refusal, ...]
-    say: Sentences
 
-    def order(self, body: Body, refusals: Iterator[Refusal], calculate: Body | None = None) -> TillOrder:
-        """Return the order with these bodies, without nulls."""
-        return TillOrder(_without_nulls(body), _without_nulls(calculate or body), (*self.refusals, *refusals))
+    def order(self, body: Body, refusals: Iterator[Refusal]) -> TillOrder:
+        """Return the order with this body, without nulls."""
+        cleaned = json.loads(
+            json.dumps(body),
+            object_hook=lambda part: {key: part[key] for key in part if part[key] is not None},
+        )
+        return TillOrder(cleaned, (*self.refusals, *refusals))
 
     def refusal(self, code: str, line: int | None = None, **words: str) -> Refusal:
-        return Refusal(code=code, message=self.say(f"till_{code}", **words), line=line)
+        say = sentences(self.menu.language)
+        return Refusal(code=code, message=say(f"till_{code}", **words), line=line)
 
     def unknown(
         self,
@@ -128,23 +136,18 @@ class TillCart:
             unknown = (one for one in every if not option_known(one))
             yield from (self.refusal("no_ref", line.index, name=one.name) for one in unknown)
 
-    def other_total(
-        self,
-        price: Callable[[TillLine], int],
-        rounded: Callable[[Fraction], int] = lambda tax: int(tax + Fraction(1, 2)),
-    ) -> Iterator[Refusal]:
-        """Yield a refusal if the till, by its `price` for one item of a line, would charge another total."""
-        theirs, ours, currency = self.total(price, rounded), self.priced.total, self.priced.currency
+    def other_total(self, price: Callable[[TillLine], int], **rounding: object) -> Iterator[Refusal]:
+        """Yield a refusal if the till would charge another total, by its `price` for one of a line and its
+        `rounding` (fields of `Tax`)."""
+        lines = [
+            one.cart_line.model_copy(update={"line_total": price(one) * one.cart_line.quantity})
+            for one in self.lines
+        ]
+        rules = tuple(tax.model_copy(update=rounding) for tax in self.menu.taxes)
+        taxes = taxes_on(lines, self.menu.model_copy(update={"taxes": rules}))
+        theirs, ours, currency = total_of(lines, taxes), self.priced.total, self.priced.currency
         if theirs != ours and not self.priced.total_is_minimum:
             yield self.refusal("other_total", theirs=money(theirs, currency), ours=money(ours, currency))
-
-    def total(self, price: Callable[[TillLine], int], rounded: Callable[[Fraction], int]) -> int:
-        """Return the total at these prices; each tax is rounded once, on the sum of its lines."""
-        sums: Counter[str | None] = Counter()
-        for one in self.lines:
-            sums[one.tax] += price(one) * one.cart_line.quantity
-        added = (sums[tax.id] * Fraction(tax.rate) / 100 for tax in self.priced.taxes if not tax.included)
-        return sums.total() + sum(map(rounded, added))
 
 
 def till_cart(order_id: str, cart: Cart, menu: Menu) -> TillCart:
@@ -158,6 +161,7 @@ def till_cart(order_id: str, cart: Cart, menu: Menu) -> TillCart:
     return TillCart(
         order_id=order_id,
         priced=cart,
+        menu=menu,
         lines=tuple(
             _line(index, cart, item, drafted, menu)
             for index, drafted in enumerate(draft.lines)
@@ -165,7 +169,6 @@ def till_cart(order_id: str, cart: Cart, menu: Menu) -> TillCart:
         ),
         notes=_notes(cart, None, say),
         refusals=tuple(Refusal(code=one.code, message=one.message, line=one.line) for one in blocking),
-        say=say,
     )
 
 
@@ -224,10 +227,3 @@ def _notes(cart: Cart, line: int | None, say: Sentences) -> tuple[str, ...]:
     return tuple(
         f"{kind.upper() if note.kind in DIETARY else capitalized(kind)}: {note.text}" for kind, note in about
     )
-
-
-def _without_nulls(body: Body) -> Body:
-    cleaned: Body = json.loads(
-        json.dumps(body), object_hook=lambda part: {key: part[key] for key in part if part[key] is not None}
-    )
-    return cleaned

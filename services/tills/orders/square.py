@@ -23,8 +23,7 @@ def square_order(cart: TillCart, location: str | None) -> TillOrder:
             {"uid": tax.id, "catalog_object_id": tax.ref, "scope": "LINE_ITEM"} for tax in cart.priced.taxes
         ],
     }
-    body: Body = {"idempotency_key": cart.order_id, "order": order}
-    return cart.order(body, _refused(cart, location), calculate={"order": order})
+    return cart.order({"idempotency_key": cart.order_id, "order": order}, _refused(cart, location))
 
 
 def _refused(cart: TillCart, location: str | None) -> Iterator[Refusal]:
@@ -32,7 +31,9 @@ def _refused(cart: TillCart, location: str | None) -> Iterator[Refusal]:
         yield cart.refusal("no_location", what="location_id")
     yield from (cart.refusal("no_ref", name=tax.name) for tax in cart.priced.taxes if tax.ref is None)
     yield from cart.unknown(lambda option: option.ref is not None)
-    yield from cart.other_total(lambda line: line.menu_price + line.options_price, round)
+    yield from cart.other_total(
+        lambda line: line.menu_price + line.options_price, rounding="half_even", per_line=False
+    )
 
 
 def _line_item(line: TillLine, cart: TillCart) -> Body:

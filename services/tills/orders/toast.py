@@ -1,8 +1,9 @@
 """Toast: the body of `POST /orders/v2/orders`, which `POST /orders/v2/prices` takes as well.
 
 Toast identifies an item by its menu group and its own id, so a `ref` has both, `GROUP/ITEM`; so has that of a
-size, which is a modifier. Toast takes no prices, so a total that its menu doesn't give is refused. It leaves
-out defaults that an order doesn't name; "no onions" and notes are special requests.
+size, which is a modifier. Toast takes no prices, so a total that its menu doesn't give is refused. It rounds
+the tax of each line, by the rate's own `roundingType`. It leaves out defaults that an order doesn't name; "no
+onions" and notes are special requests.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _refused(cart: TillCart, location: str | None) -> Iterator[Refusal]:
         lambda option: not option.portions or _is_known(option),
         lambda line: all(_pair(line.cart_line.ref)) and all(map(_is_known, _sizes(line))),
     )
-    yield from cart.other_total(lambda line: line.plain_price)
+    yield from cart.other_total(lambda line: line.plain_price, per_line=True)
 
 
 def _selection(line: TillLine, cart: TillCart) -> Body:

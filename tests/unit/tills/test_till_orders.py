@@ -48,10 +48,10 @@ PIE = line("pie")
 ALLERGY = {"kind": "allergy", "heard": "nuts"}
 
 
-def cart_of(*lines: dict[str, Any], notes: tuple[dict[str, Any], ...] = ()) -> Cart:
+def cart_of(*lines: dict[str, Any], notes: tuple[dict[str, Any], ...] = (), menu: Any = MENU) -> Cart:
     draft = CartDraft.model_validate({"lines": lines, "notes": notes})
     transcript = Transcript(text=" ".join(one["heard"] for one in (*lines, *notes)), confidence=1.0)
-    return price_cart(draft, Menu.parse(MENU), 1, transcript, [])
+    return price_cart(draft, Menu.parse(menu), 1, transcript, [])
 
 
 def prepared(cart: Cart, **changed: Any) -> TillCart:
@@ -243,24 +243,64 @@ def test_orders_that_only_some_tills_refuse(
     assert [one.code for one in form(prepared(cart_of(cart), **changed), location).refusals] == codes
 
 
+def taxed(prices: tuple[int, ...], tax: dict[str, Any]) -> TillCart:
+    """Return a cart with a line for each price."""
+    items = [
+        {"sku": f"p{n}", "name": f"pie {n}", "price": price, "tax": "food", "ref": f"FOOD/{n}"}
+        for n, price in enumerate(prices)
+    ]
+    menu = MENU | {"taxes": [TAX | tax], "items": items, "option_groups": []}
+    cart = cart_of(*(line(item["sku"]) for item in items), menu=menu)
+    return till_cart("ord_01", cart, Menu.parse(menu))
+
+
+# Tax by price, at 10%: the examples of "Rounding options" in Toast's Platform Guide, and of "Rounding rules"
+# in Square's "Order price adjustments".
+ROUNDED = {
+    "half_even": {1234: 123, 1236: 124, 1235: 124, 112: 11, 115: 12, 125: 12, 135: 14, 505: 50},
+    "half_up": {1234: 123, 1236: 124, 1235: 124, 1345: 135, 112: 11, 115: 12, 125: 13, 135: 14, 505: 51},
+    "down": {1234: 123, 1235: 123, 1236: 123, 112: 11, 115: 11, 125: 12, 135: 13},
+}
+
+
 @pytest.mark.parametrize(
-    ("price", "rate", "tax"),
-    [(600, "11.75", 70), (600, "9.75", 58), (3020, "11.75", 355), (2575, "8.875", 229), (3690, "8.875", 327)],
+    ("rounding", "prices", "rate", "tax"),
+    [
+        *((rule, (price,), "10", tax) for rule, taxes in ROUNDED.items() for price, tax in taxes.items()),
+        # Toast's page on one rate, rounded down or up.
+        ("down", (5075,), "6.25", 317),
+        ("up", (5075,), "6.25", 318),
+        # Answers on Square's forum: taxes are rounded half to even, once for the order.
+        ("half_even", (600,), "11.75", 70),
+        ("half_even", (600,), "9.75", 58),
+        ("half_even", (3020,), "11.75", 355),
+        ("half_even", (1880, 695), "8.875", 229),
+        ("half_even", (1500, 800, 695, 695), "8.875", 327),
+    ],
 )
-@pytest.mark.parametrize("rounding", ["half_up", "half_even"])
-def test_square_rounds_tax_half_to_even_as_its_developers_published(
-    price: int, rate: str, tax: int, rounding: str
+def test_taxes_are_rounded_as_square_and_toast_published(
+    rounding: str, prices: tuple[int, ...], rate: str, tax: int
 ) -> None:
-    """In the first two, rounding half up gives another cent."""
-    pie = {"sku": "pie", "name": "pie", "price": price, "tax": "food", "ref": "PIE"}
-    menu = MENU | {"taxes": [TAX | {"rate": rate, "rounding": rounding}], "items": [pie], "option_groups": []}
-    draft = CartDraft.model_validate({"lines": [PIE]})
-    cart = price_cart(draft, Menu.parse(menu), 1, Transcript(text="pie", confidence=1), [])
-    order = till_cart("ord_01", cart, Menu.parse(menu))
-    assert order.total(lambda _: price, round) == price + tax
-    refused = [found.code for found in square_order(order, "L").refusals]
-    assert refused == ([] if cart.total == price + tax else ["other_total"])
-    assert rounding == "half_up" or not refused
+    cart = taxed(prices, {"rate": rate, "rounding": rounding})
+    assert cart.priced.total == sum(prices) + tax
+    assert rounding != "half_even" or not square_order(cart, "L").refusals
+    assert len(prices) > 1 or not toast_order(cart, "D").refusals
+
+
+@pytest.mark.parametrize(
+    ("prices", "tax", "square", "toast"),
+    [
+        ((600,), {"rate": "9.75"}, ["other_total"], []),
+        ((505, 505), {"rounding": "half_even"}, [], ["other_total"]),
+        ((505, 505), {"rounding": "half_even", "per_line": True}, ["other_total"], []),
+    ],
+)
+def test_taxes_rounded_otherwise_than_the_till_does_are_refused(
+    prices: tuple[int, ...], tax: dict[str, Any], square: list[str], toast: list[str]
+) -> None:
+    cart = taxed(prices, tax)
+    assert [one.code for one in square_order(cart, "L").refusals] == square
+    assert [one.code for one in toast_order(cart, "D").refusals] == toast
 
 
 @given(st.integers(0, 100_000), st.integers(1, 24))

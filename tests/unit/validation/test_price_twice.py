@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,7 @@ from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
 
 SIZES = ("S", "M", "L")
-NEAREST = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN}
+ROUNDINGS = ("half_up", "half_even", "up", "down")
 SAID = Transcript(text="all of it", confidence=1.0)
 Document = dict[str, Any]
 
@@ -59,7 +58,8 @@ def any_menu(rng: random.Random) -> Document:
     rates = (rng.choice((875, "8.875", "5", 0)), rng.choice((2000, "10", "7.25")))
     taxes = [
         {"id": name, "name": name, "rate": rate, "included": name == "inside", "rounding": rounding}
-        for name, rate, rounding in zip(("added", "inside"), rates, rng.sample([*NEAREST], 2), strict=True)
+        | {"per_line": rng.random() < 0.5}
+        for name, rate, rounding in zip(("added", "inside"), rates, rng.sample(ROUNDINGS, 2), strict=True)
     ]
     sizes = [{"id": size, "name": size} for size in SIZES]
     menu = {"id": "any", "name": "any", "currency": "USD", "sizes": sizes, "taxes": taxes}
@@ -125,8 +125,10 @@ def any_option(rng: random.Random, group: str, option: str) -> Document:
 
 
 def rounded(amount: Fraction, rounding: str = "half_up") -> int:
-    exact = Decimal(amount.numerator) / Decimal(amount.denominator)
-    return int(exact.quantize(Decimal(1), NEAREST[rounding]))
+    low, rest = divmod(amount, 1)
+    to_even = (2 * rest, low % 2) > (1, 0)
+    up = {"half_up": 2 * rest >= 1, "half_even": to_even, "up": rest > 0, "down": False}
+    return low + up[rounding]
 
 
 def second_price(line: ItemLine, menu: Document) -> int:
@@ -208,8 +210,11 @@ def second_tax(cart: Cart, menu: Document, name: str) -> int:
     tax = next(tax for tax in menu["taxes"] if tax["id"] == name)
     percent = Fraction(tax["rate"], 100) if isinstance(tax["rate"], int) else Fraction(tax["rate"])
     taxed = {item["sku"] for item in menu["items"] if item.get("tax") == name}
-    amount = sum(line.line_total for line in cart.lines if line.sku in taxed)
-    return rounded(amount * percent / (100 + percent if tax["included"] else 100), tax["rounding"])
+    share = percent / (100 + percent if tax["included"] else 100)
+    amounts = [line.line_total * share for line in cart.lines if line.sku in taxed]
+    if tax["per_line"]:
+        return sum(rounded(amount, tax["rounding"]) for amount in amounts)
+    return rounded(sum(amounts, Fraction(0)), tax["rounding"])
 
 
 @settings(max_examples=500, deadline=None)
