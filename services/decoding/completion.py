@@ -88,27 +88,21 @@ class Completions(Engine):
 
     def has_adapter(self) -> bool | None:
         """Return True if the server has loaded the adapter; None if it gave no answer yet."""
-        vllm = self.dialect == "vllm"
-        path = "/v1/models" if vllm else "/lora-adapters"
+        path = "/v1/models" if self.dialect == "vllm" else "/lora-adapters"
         try:
             answer = httpx.get(
                 f"{self.url}{path}", headers=self._http.headers, timeout=ADAPTER_TIMEOUT_S, trust_env=False
             )
-            document = answer.raise_for_status().json()
-            loaded = (
-                any(model.get("id") == self.adapter for model in document.get("data", ()))
-                if vllm
-                else bool(document)
-            )
-        except httpx.HTTPStatusError as error:
-            if error.response.is_server_error:  # it may be loading its model
+            if answer.is_server_error:  # it may be loading its model
                 return None
-            loaded = False
+            loaded = answer.json() if answer.is_success else None
+            if self.dialect == "vllm" and loaded:
+                loaded = [model for model in loaded.get("data", ()) if model.get("id") == self.adapter]
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError):
             return None
         if not loaded:
             log.warning("reader.absent", url=self.url, adapter=self.adapter)
-        return loaded
+        return bool(loaded)
 
     def count(self, text: str, called_off: threading.Event | None = None) -> int:
         """Return the number of tokens in a text, from the server's own tokenizer; raises as `post`."""

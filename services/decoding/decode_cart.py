@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from schemas.decision import UnsurePiece
-from schemas.errors import DecodeInvalid, EngineUnavailable
+from schemas.errors import EngineUnavailable
+from schemas.order import DecodedBy
 from services.clients.masked.saycart_masked import How, Token, probabilities, values
 from services.decoding import wire
 from services.decoding.completion import Completions, record_usage
-from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, DecodedCart
-from services.decoding.prompt import MenuContext
+from services.decoding.prompt import context_of
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.literal import literal_cart
 
@@ -29,13 +29,12 @@ PREFILL_S = 0.3
 """Time slice for prefilling a new menu before other orders get a turn: one or two batches on two cores."""
 
 
-def decode_cart(
-    request: CartRequest, context: MenuContext, model: Completions, *, max_tokens: int, **how: Unpack[How]
-) -> DecodedCart:
+def decode_cart(request: CartRequest, model: Completions, max_tokens: int, **how: Unpack[How]) -> DecodedCart:
     """Return the cart that the model writes, in at most `max_tokens` tokens (0: the default).
 
     Raises as `Completions.complete`.
     """
+    context = context_of(request.menu)
     mask = wire_mask(context.names, request.transcript)
     more: dict[str, object] = {"max_tokens": max_tokens or MAX_TOKENS}
     retrieval = context.retrieve(request.transcript)
@@ -49,23 +48,21 @@ def decode_cart(
     done = record_usage("decoder", model.complete(chat, mask, more, **how))
     if done.tokens is None or done.overruled is None:
         raise EngineUnavailable("The decode server returned no token probabilities")
-    try:
-        cart = wire.read_cart(done.text, context.names)
-    except Unreadable as error:
-        raise DecodeInvalid("The server's answer is not a cart", quoted=str(error)) from None
+    cart = wire.read_cart(done.text, context.names)
     return DecodedCart(
         lines=tuple(cart.lines),
         notes=cart.notes,
-        grammar=done.grammar,
         trained=bool(model.adapter),
         text=done.text,
         logprob=sum(token.logprob for token in done.tokens),
         overruled=done.overruled,
-        engine=done.engine,
-        prompt_tokens=done.prompt_tokens,
-        completion_tokens=done.completion_tokens,
-        cached_tokens=done.cached_tokens,
-        seconds=done.seconds,
+        by=DecodedBy(
+            decoder=done.engine,
+            grammar=done.grammar,
+            prompt_tokens=done.prompt_tokens,
+            completion_tokens=done.completion_tokens,
+            cached_tokens=done.cached_tokens,
+        ),
         pieces=_pieces(done.text, done.tokens),
     )
 

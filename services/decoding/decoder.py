@@ -53,7 +53,7 @@ class OpenAIDecoder:
     Args:
         url: base of the server, without `/v1`.
         dialect: `llama.cpp` or `vllm`.
-        model: the model's name, which is also a part of the mask's version.
+        model: the served name.
         timeout_s: limit of one decode.
         adapter: name of the trained adapter, which the server may have.
         order_tokens: token budget of a transcript, and half of the trained model's answer; 0: unlimited.
@@ -170,15 +170,8 @@ class OpenAIDecoder:
         for transcript in (request.transcript, request.second):
             self._check_budget(transcript, called_off)
         with measures.time_engine("decoder"):
-            return decode_cart(
-                request,
-                context_of(request.menu),
-                model,
-                score=True,
-                timeout_s=self._timeout_s,
-                called_off=called_off,
-                max_tokens=2 * self._order_tokens if model.adapter else 0,
-            )
+            how: How = {"score": True, "timeout_s": self._timeout_s, "called_off": called_off}
+            return decode_cart(request, model, 2 * self._order_tokens if model.adapter else 0, **how)
 
     def _check_budget(self, transcript: str, called_off: threading.Event | None) -> None:
         """Check a transcript against the token budget.

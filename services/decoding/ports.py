@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.cart import Line, NoteDraft
 from schemas.decision import UnsurePiece
 from schemas.menu import Menu
+from schemas.order import DecodedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,24 +17,17 @@ class DecodedCart:
     """A language model's answer: the text, and the draft's lines and notes, the lines still without `heard`.
 
     `logprob` is the log probability of the whole answer without the mask (0 is certain), and `overruled` the
-    number of tokens where the mask rejected the model's first choice. `cached_tokens` of the prompt came from
-    the server's prefix cache; `seconds` is wall time. `pieces` are the numbers and names in `text`, in order,
-    each with its probability (0..1) given the text before it, without the mask.
+    number of tokens where the mask rejected the model's first choice. `pieces` are the numbers and names in
+    `text`, in order, each with its probability (0..1) given the text before it, without the mask.
     """
 
     lines: tuple[Line, ...]
     text: str
     logprob: float
     overruled: int
-    engine: str
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int
-    seconds: float
+    by: DecodedBy = field(default_factory=DecodedBy)
     pieces: tuple[UnsurePiece, ...] = ()
     notes: tuple[NoteDraft, ...] = ()
-    grammar: str = ""
-    """The version of the mask."""
     trained: bool = True
     """True if the model was fine-tuned for orders; the probabilities of any other say little."""
 

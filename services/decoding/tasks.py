@@ -20,7 +20,7 @@ from infra.observability import measures
 from schemas.errors import InputError, UnknownTask
 from schemas.masked import TIMEOUT_S, MaskedAnswer, MaskedBy, MaskedRequest, MaskedTask
 from schemas.writable import writable
-from services.clients.masked.saycart_masked import MaskedEngine, Message, OutputType, UnmaskableModel, masked
+from services.clients.masked.saycart_masked import MaskedEngine, Message, OutputType, masked
 from services.decoding.completion import translated_errors
 
 log = structlog.get_logger()
@@ -74,13 +74,14 @@ class Task(Generic[T]):
 
 
 class Tasks(dict[str, Task[Any]]):
-    """Tasks by name; raises UnknownTask for any other."""
+    """Tasks by name; raises UnknownTask for any other, and InputError for two of one name."""
 
     def __init__(self, tasks: Iterable[Task[Any]]) -> None:
         super().__init__()
         for task in tasks:
             if task.name in self:
-                raise ValueError(f"Two tasks have the name {task.name!r}")
+                problem = f"{SETTING}: Two tasks have the name {task.name!r}"
+                raise InputError(problem, hint="Rename one, or list fewer places.")
             self[task.name] = task
 
     def __missing__(self, name: str) -> Task[Any]:
@@ -96,29 +97,20 @@ def registered(named: str) -> Tasks:
             same name.
     """
     places = [place.strip() for place in named.split(",") if place.strip()]
-    try:
-        return Tasks(task for place in places for task in _at(place).values())
-    except ValueError as error:
-        raise InputError(f"{SETTING}: {error}", hint="Rename one, or list fewer places.") from None
+    return Tasks(task for place in places for task in _at(place).values())
 
 
 def _at(place: str) -> Tasks:
     module, _, attribute = place.partition(":")
     try:
         tasks = getattr(importlib.import_module(module), attribute)
-    except UnmaskableModel as error:
-        hint = "Fix the listed places: docs/masked.md says which types a mask supports."
-        raise InputError(f"{SETTING}: {place}: {error.detail}", hint=hint) from error
+        if not isinstance(tasks, Tasks):
+            raise TypeError(f"it is {type(tasks).__name__}, not Tasks")
     except Exception as error:  # a module may do anything when imported
         raise InputError(
-            f"{SETTING}: {place} can't be loaded: {type(error).__name__}: {error!s:.300}",
-            hint="Give a module:attribute, such as `our.tasks:TASKS`, from a module on PYTHONPATH.",
+            f"{SETTING}: {place} can't be loaded: {type(error).__name__}: {error!s:.1000}",
+            hint="Give a module:attribute on PYTHONPATH, such as `our.tasks:TASKS`, as docs/masked.md shows.",
         ) from error
-    if not isinstance(tasks, Tasks):
-        raise InputError(
-            f"{SETTING}: {place} is {type(tasks).__name__}, not Tasks",
-            hint="See docs/masked.md.",
-        )
     return tasks
 
 

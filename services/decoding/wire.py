@@ -7,24 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from schemas.cart import Line, NoteDraft
 from schemas.menu import Item
 from schemas.menus.nesting import unplaced
 from services.decoding.menu_names import Names, Unreadable
-from services.decoding.wire_schema import (
-    CART,
-    Array,
-    Field,
-    Integer,
-    MenuName,
-    Node,
-    Object,
-    OneOf,
-    Union,
-    Words,
-)
+from services.decoding.wire_schema import CART, Array, Field, MenuName, Node, Object, Union
 
 Part = Mapping[str, Any]
 
@@ -44,28 +31,24 @@ def write(lines: Iterable[Line], names: Names, notes: Iterable[NoteDraft] = ()) 
 
 
 def read_cart(text: str, names: Names) -> WireCart:
-    """Return the lines and notes of compact JSON.
+    """Return the lines and notes of compact JSON that the mask accepts.
 
     Raises:
-        Unreadable: it is not JSON, or not a cart of this menu.
+        Unreadable: it is not JSON, such as a truncated answer, or not a cart of this menu.
     """
     try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise Unreadable(f"not JSON: {error}") from None
-    cart = _load(CART, document, _Scope(names))
-    try:
+        cart = _load(CART, json.loads(text), _Scope(names))
         return WireCart(cart["lines"], tuple(NoteDraft(**note) for note in cart["notes"]))
-    except ValidationError as error:
-        raise Unreadable(f"not a note: {error}") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Unreadable(f"not a cart of this menu: {error!r:.200}") from None
 
 
+@dataclass(frozen=True, slots=True)
 class _Scope:
     """A menu's names, and the item whose fields are being written or read."""
 
-    def __init__(self, names: Names, item: Item | None = None) -> None:
-        self.names = names
-        self.item = item
+    names: Names
+    item: Item | None = None
 
     def within(self, fields: Part) -> _Scope:
         """Return the scope of an object's other fields: its item's, if it has one."""
@@ -82,7 +65,7 @@ class _Scope:
         return next(o.name for o in choices if o.id == value and group in (o.group, unplaced(o.group)))
 
     def resolve(self, part: str, wire: str) -> Part | str:
-        """Return the id that a name stands for, or an option's `group` and `id`; raises Unreadable."""
+        """Return the id that a name stands for, or an option's `group` and `id`; raises KeyError."""
         if part == "items":
             known: dict[str, Part | str] = {name: sku for sku, name in self.names.items.items()}
         elif part == "sizes":
@@ -91,14 +74,7 @@ class _Scope:
         else:
             readable = self.names.readable(self.item) if self.item else ()
             known = {o.name: {"group": o.group, "id": o.id} for o in readable}
-        if wire not in known:
-            raise Unreadable(f"no such name among the {part} here: {wire!r}")
         return known[wire]
-
-    def offers(self, field: Field, fields: Part) -> bool:
-        """Return True unless the field needs a flag that the option's group lacks."""
-        group = self.names.menu.group(fields["group"]) if field.group_flag else None
-        return group is None or bool(getattr(group, str(field.group_flag)))
 
 
 def _dump(node: Node, value: Any, scope: _Scope, fields: Part | None = None) -> Any:
@@ -133,44 +109,25 @@ def _at_default(field: Field, value: Part) -> bool:
 
 
 def _load(node: Node, wire: Any, scope: _Scope) -> Any:
-    match node, wire:
-        case MenuName(part), str():
+    match node:
+        case MenuName(part):
             return scope.resolve(part, wire)
-        case Array(element), list():
+        case Array(element):
             return [_load(element, each, scope) for each in wire]
-        case Union(objects), dict():
-            for one in objects:
-                if one.fields[0].key == next(iter(wire), None):  # its kind
-                    return _load_object(one, wire, scope)
-        case Object(), dict():
+        case Union(objects):
+            by_kind = {one.fields[0].key: one for one in objects}
+            return _load_object(by_kind[next(iter(wire), "")], wire, scope)
+        case Object():
             return _load_object(node, wire, scope)
-        case Object(fields=fields, shorthand=True), str():
-            return _load_object(node, {fields[0].key: wire}, scope)
-        case Integer(minimum, maximum), int() if type(wire) is int and minimum <= wire <= maximum:
-            return wire
-        case OneOf(values), str() if wire in values:
-            return wire
-        case Words(max_length), str() if 0 < len(wire) <= max_length:
-            return wire
-    raise _unreadable(wire)
+    return wire
 
 
-def _load_object(node: Object, wire: dict[str, Any], scope: _Scope) -> dict[str, Any]:
-    if not wire.keys() <= {field.key for field in node.fields}:
-        raise _unreadable(wire)
+def _load_object(node: Object, wire: Any, scope: _Scope) -> dict[str, Any]:
+    written = wire if isinstance(wire, dict) else {node.fields[0].key: wire}
     loaded: dict[str, Any] = {node.kind[0]: node.kind[1]} if node.kind else {}
     for field in node.fields:
-        if field.key not in wire and field.optional:
-            loaded[field.name] = field.implied
-            continue
-        if field.key not in wire or not scope.offers(field, loaded):
-            raise _unreadable(wire)
-        value = _load(field.node, wire[field.key], scope)
+        value = _load(field.node, written[field.key], scope) if field.key in written else field.implied
         named = isinstance(field.node, MenuName) and isinstance(value, dict)
         loaded |= value if named else {field.name: value}
         scope = scope.within(loaded)
     return loaded
-
-
-def _unreadable(wire: Any) -> Unreadable:
-    return Unreadable(f"not allowed here: {wire!r:.80}")

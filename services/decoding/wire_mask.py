@@ -16,18 +16,7 @@ from schemas.errors import InvalidMenu
 from schemas.menu import Menu
 from services.clients.masked.saycart_masked import Mask
 from services.decoding.menu_names import Names, by_shape
-from services.decoding.wire_schema import (
-    CART,
-    Array,
-    Field,
-    Integer,
-    MenuName,
-    Node,
-    Object,
-    OneOf,
-    Union,
-    Words,
-)
+from services.decoding.wire_schema import CART, Array, Field, MenuName, Node, Object, Union, Value
 
 PROBE_WORD = "quixotry"
 PROBE_ANSWER = f"7 {PROBE_WORD}"
@@ -99,33 +88,31 @@ class _GrammarBuilder:
         match node:
             case MenuName(part):
                 return self._literal(part.upper(), getattr(shape, part))
-            case OneOf(values):
+            case Value({"enum": values}):
                 return self._literal("CHOICE", values)
-            case Integer(minimum, maximum):
+            case Value({"maxLength": max_length}):
+                return self._words(max_length)
+            case Value({"minimum": minimum, "maximum": maximum}):
                 bounds = json.dumps({"type": "integer", "minimum": minimum, "maximum": maximum})
                 return Rule(self._define("integer", f"%json {bounds}"), len(str(maximum)))
-            case Words(max_length):
-                return self._words(max_length)
             case Array():
                 return self._array(node, shape)
             case Union(objects):
                 return self._any_of([self.rule(member, shape) for member in objects])
             case Object(per_item=True):
                 return self._any_of([self._object(node, each) for each in self._shapes()])
-        return self._object(node, shape)
+            case Object():
+                return self._object(node, shape)
+        raise TypeError(f"No rule for {node}")
 
     def _object(self, node: Object, shape: _Shape) -> Rule | None:
         """Return an object's rule; options that may have a flagged field get one of their own."""
-        flagged = next((field for field in node.fields if field.group_flag), None)
-        if flagged is None:
+        if not any(field.group_flag for field in node.fields):
             return self._fields(node, shape)
-        having = replace(
-            node, fields=tuple(replace(f, group_flag=None) if f is flagged else f for f in node.fields)
-        )
-        lacking = replace(node, fields=tuple(f for f in node.fields if f is not flagged))
-        halved = replace(shape, options=tuple(o for o in shape.options if o in shape.halved))
-        others = replace(shape, options=tuple(o for o in shape.options if o not in shape.halved))
-        return self._any_of([self._object(having, halved), self._object(lacking, others)])
+        halved = tuple(option for option in shape.options if option in shape.halved)
+        others = tuple(option for option in shape.options if option not in shape.halved)
+        shapes = replace(shape, options=halved), replace(shape, options=others, halved=frozenset())
+        return self._any_of([self._fields(node, each) for each in shapes])
 
     def _fields(self, node: Object, shape: _Shape) -> Rule | None:
         head, *others = node.fields
@@ -134,6 +121,8 @@ class _GrammarBuilder:
             return None
         parts, max_bytes = [_quoted(f'{{"{head.key}":'), first.expr], len(head.key) + 5 + first.max_bytes
         for other in others:
+            if other.group_flag and not shape.halved:
+                continue
             if (member := self._member(other, shape)) is not None:
                 parts.append(member.expr)
                 max_bytes += member.max_bytes
@@ -160,23 +149,18 @@ class _GrammarBuilder:
         body = filled if node.nonempty else f"({filled})?"
         return Rule(f'"[" {body} "]"', node.max_items * (element.max_bytes + 1) + 1)
 
-    def _any_of(self, rules: Iterable[Rule | None]) -> Rule | None:
+    def _any_of(self, rules: Iterable[Rule | None], stem: str = "either") -> Rule | None:
         possible = [rule for rule in rules if rule is not None]
         if not possible:
             return None
         return Rule(
-            self._define("either", " | ".join(rule.expr for rule in possible)),
+            self._define(stem, " | ".join(rule.expr for rule in possible)),
             max(rule.max_bytes for rule in possible),
         )
 
     def _literal(self, stem: str, texts: Iterable[str]) -> Rule | None:
-        literals = [json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(texts)]
-        if not literals:
-            return None
-        return Rule(
-            self._define(stem, " | ".join(map(_quoted, literals))),
-            max(len(text.encode()) for text in literals),
-        )
+        literals = (json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(texts))
+        return self._any_of((Rule(_quoted(text), len(text.encode())) for text in literals), stem)
 
     def _shapes(self) -> Iterable[_Shape]:
         for (sizes, _), items in by_shape(self._names.menu.items).items():

@@ -44,25 +44,10 @@ class MenuName:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A literal piece of the transcript, of at most `max_length` characters."""
+class Value:
+    """A piece of the transcript, a whole number or one of a few strings, by its JSON Schema."""
 
-    max_length: int
-
-
-@dataclass(frozen=True, slots=True)
-class Integer:
-    """A whole number from `minimum` to `maximum`."""
-
-    minimum: int
-    maximum: int
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of a few strings."""
-
-    values: tuple[str, ...]
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +91,7 @@ class Union:
     objects: tuple[Object, ...]
 
 
-Node = MenuName | Words | Integer | OneOf | Array | Object | Union
+Node = MenuName | Value | Array | Object | Union
 
 
 def wire_schema(schema: Schema) -> Object:
@@ -145,12 +130,10 @@ class _SchemaWalker:
         values = schema.get("x-values")
         if values in _MENU_PARTS:
             return MenuName(values)
-        if values == "transcript":
-            return Words(schema["maxLength"])
-        if schema.get("type") == "integer":
-            return Integer(schema["minimum"], schema["maximum"])
         if "enum" in schema:
-            return OneOf(tuple(value for value in schema["enum"] if value != implied))
+            return Value({"enum": [value for value in schema["enum"] if value != implied]})
+        if values == "transcript" or schema.get("type") == "integer":
+            return Value(schema)
         if schema.get("type") == "array":
             return Array(self._element(schema["items"]), schema["maxItems"], nonempty="default" in schema)
         raise TypeError(f"No wire format for this part of CartDraft: {schema}")

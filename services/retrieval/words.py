@@ -90,7 +90,7 @@ def stem(folded: str) -> str:
     return folded[:-1]
 
 
-def windows(spoken: Sequence[Word], longest: int) -> Iterator[tuple[int, int]]:
+def windows(spoken: Sequence[object], longest: int) -> Iterator[tuple[int, int]]:
     """Yield every run of 1 to `longest` words, as (first, one past the last)."""
     for start in range(len(spoken)):
         for end in range(start + 1, min(start + longest, len(spoken)) + 1):

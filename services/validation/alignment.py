@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, Line, NoteDraft, NoteKind
-from schemas.menu import Menu
 from schemas.menus.nesting import source
 from schemas.priced_cart import Cart, CartLine, CartNote, HeardSpan
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
-from services.retrieval.names import names_of
-from services.retrieval.retrieval import Match, Mention, Number, Retrieval, retrieve
+from services.retrieval.retrieval import Match, Mention, Number, Retrieval
 
 Span = tuple[int, int]
 Ref = tuple[str, str | None, str]
@@ -119,16 +117,16 @@ def _places(pieces: Iterable[str], text: str) -> list[int]:
     places: dict[str, int] = {}
     result = []
     for piece in pieces:
-        again = text.find(piece, places[piece] + 1) if places.get(piece, -1) >= 0 else text.find(piece)
-        places[piece] = again if again >= 0 else places.get(piece, -1)
+        last = places.get(piece, -1)
+        again = text.find(piece, last + 1)
+        places[piece] = last if again < 0 else again
         result.append(places[piece])
     return result
 
 
-def unused_words(text: str, menu: Menu, cart: Cart) -> tuple[str, ...]:
+def unused_words(text: str, retrieval: Retrieval, cart: Cart) -> tuple[str, ...]:
     """Return the words of `text`, in order, that the menu doesn't explain or that name something not in the
     cart. Notes and lines not on the menu count as in the cart."""
-    retrieval = retrieve(text, names_of(menu))
     bought = {part for line in cart.lines for part in _parts(line)}
     spans = [
         (m.start, m.end) for m in retrieval.mentions if bought.isdisjoint((n.kind, n.id) for n in m.names)

@@ -15,7 +15,7 @@ from schemas.priced_cart import Finding
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
-from services.validation.dietary import asks_of_dish, dietary_words, mentions, telling_name
+from services.validation.dietary import asks_of_dish, mentions, telling_name
 
 
 def check_allergy(
@@ -30,18 +30,14 @@ def check_allergy(
     the shop has `accepted` them, the notes of an order with an item cover all, and nothing was asked. A word
     that is `unused` may belong to the allergy, so the notes don't cover all."""
     notes = [note.heard for kind in DIETARY for note in draft.notes if note.kind is kind]
-    words = dietary_words(transcript.text, names_in(draft, menu)) or next(iter(notes), None)
-    if words is None:
+    text, names, say = transcript.text, list(names_in(draft, menu)), sentences(menu.language)
+    found = [*mentions(text, names), *notes]
+    if not found:
         return []
-    if accepted and not unused and _covered(draft, menu, transcript.text, notes):
-        return [Finding.info("allergy_said", sentences(menu.language)("allergy_noted", words=words))]
-    return [Finding.blocking("allergy_said", sentences(menu.language)("allergy_said", words=words))]
-
-
-def _covered(draft: CartDraft, menu: Menu, text: str, notes: Sequence[str]) -> bool:
-    """Return True if the notes of an order with an item have all mentions in `text`, which asks nothing."""
-    names = list(names_in(draft, menu))
-    return any(names) and not mentions(text, names, notes) and not asks_of_dish(text)
+    covered = bool(names) and not mentions(text, names, notes) and not asks_of_dish(text)
+    if accepted and covered and not unused:
+        return [Finding.info("allergy_said", say("allergy_noted", words=found[0]))]
+    return [Finding.blocking("allergy_said", say("allergy_said", words=found[0]))]
 
 
 def with_allergy_note(draft: CartDraft, menu: Menu, text: str) -> CartDraft:

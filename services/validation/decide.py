@@ -50,14 +50,14 @@ from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.retrieval.literal import literal_cart
 from services.retrieval.names import names_of
-from services.retrieval.retrieval import Match, retrieve
+from services.retrieval.retrieval import Match, Retrieval, retrieve
 from services.retrieval.words import MEASURED
 from services.validation.alignment import unused_words
 from services.validation.allergy import check_allergy
 from services.validation.facts import check_facts, check_total
 from services.validation.price import price_cart
 from services.validation.unfamiliar import MANY, unfamiliar, with_context
-from services.validation.whole_cart import quoting_unfamiliar, with_question
+from services.validation.whole_cart import with_question
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,16 @@ def decide(
     findings = [*check_facts(draft, menu), *_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
-    unused = unused_words(transcript.text, menu, cart)
+    retrieval = retrieve(transcript.text, names_of(menu))
+    unused = unused_words(transcript.text, retrieval, cart)
     allergy = check_allergy(draft, menu, transcript, unused, accepted=policy.accepts.allergies)
     findings = [*allergy, *findings]  # first, for who reads only the beginning
     strange = unfamiliar(unused, names_of(menu))
-    literal = _is_literal(draft, transcript, menu)
+    literal = _is_literal(draft, transcript, retrieval, menu)
     sure, likely = _believed(answer, menu, literal=literal)
     sure = sure and (len(strange) < MANY or not draft.lines)
-    judged = with_question(answer, draft, findings, menu, policy.max_total, sure=sure, likely=likely)
-    judged = quoting_unfamiliar(judged, with_context(transcript.text, strange), menu)
+    words = with_context(transcript.text, strange)
+    judged = with_question(answer, draft, findings, menu, policy.max_total, words, sure=sure, likely=likely)
     reasons = doubts(transcript, judged, asr_threshold=policy.asr_threshold)
     question = open_question(judged, reasons)
     verdict = Verdict.NEEDS_REVIEW if question is None else Verdict.ASKS
@@ -110,12 +111,11 @@ def decide(
     return Decided(cart, judged, decision)
 
 
-def _is_literal(draft: CartDraft, transcript: Transcript, menu: Menu) -> bool:
+def _is_literal(draft: CartDraft, transcript: Transcript, retrieval: Retrieval, menu: Menu) -> bool:
     """Return True if typed words name every item in full and say the cart literally. Spoken ones prove less:
     model and words agree about what was misheard, too."""
     if transcript.confidence < 1:
         return False
-    retrieval = retrieve(transcript.text, names_of(menu))
     lines = literal_cart(transcript.text, retrieval, menu)
     named = {name.id for name in retrieval.names(Match.WHOLE) if name.kind == "item"}
     if not lines or not {line["sku"] for line in lines} <= named:

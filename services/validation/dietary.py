@@ -23,30 +23,22 @@ LETTERS_PER_SLIP = 5
 """A word may differ from a condition by one letter for each so many of the condition's."""
 
 
-def _read() -> tuple[dict[str, re.Pattern[str]], tuple[str, ...]]:
-    lists = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-    def filled(name: str) -> str:
-        any_of = "(?:" + "|".join(lists[name]) + ")"
-        return re.sub(r"<(\w+)>", lambda inner: filled(inner[1]), any_of)
-
-    used = ("against", "always", "asks", "unless_named", "harmless")
-    return {name: re.compile(rf"\b{filled(name)}\b") for name in used}, tuple(lists["nearly"])
+_LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-_PATTERNS, _CONDITIONS = _read()
+def _any_of(name: str) -> str:
+    return re.sub(r"<(\w+)>", lambda inner: _any_of(inner[1]), "(?:" + "|".join(_LISTS[name]) + ")")
 
 
-def dietary_words(text: str, names: Iterable[str]) -> str | None:
-    """Return the first mention of an allergy, a diet or a dish's contents, with the words around it, or None.
-
-    `names` are those of what is in the cart: "a vegan burger" may only be the name of one.
-    """
-    return next(iter(mentions(text, names, ())), None)
+_PATTERNS = {
+    name: re.compile(rf"\b{_any_of(name)}\b")
+    for name in ("against", "always", "asks", "unless_named", "harmless")
+}
 
 
-def mentions(text: str, names: Iterable[str], noted: Iterable[str]) -> list[str]:
-    """Return each mention that none of the pieces `noted` covers, with the words around it."""
+def mentions(text: str, names: Iterable[str], noted: Iterable[str] = ()) -> list[str]:
+    """Return each mention of an allergy, a diet or a dish's contents that none of the pieces `noted` covers,
+    with the words around it. `names` are those of what is in the cart: "a vegan burger" may only be one."""
     spoken = list(re.finditer(r"[^\W_]+(?:['’][^\W_]+)*", text))
     folded = _PATTERNS["harmless"].sub(_blank, " ".join(_folded(word.group()) for word in spoken))
     places = [match.span() for match in _PATTERNS["always"].finditer(folded)]
@@ -98,13 +90,13 @@ def _unnamed(folded: str, names: list[str]) -> Iterator[tuple[int, int]]:
 
 def _misspelt(folded: str, names: list[str]) -> Iterator[tuple[int, int]]:
     """Yield the spans of words, and of pairs written as one, that are spelled almost like a condition."""
-    known = {*_CONDITIONS, *" ".join(names).split()}
+    known = {*_LISTS["nearly"], *" ".join(names).split()}
     words = list(re.finditer(r"\w+", folded))
     spans = [word.span() for word in words]
     spans += [(one.start(), two.end()) for one, two in pairwise(words)]
     for start, end in spans:
         letters = folded[start:end].replace(" ", "")
-        if letters not in known and any(_alike(letters, condition) for condition in _CONDITIONS):
+        if letters not in known and any(_alike(letters, condition) for condition in _LISTS["nearly"]):
             yield start, end
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from schemas import wording
-from schemas.decision import Decision, ModelAnswer, Trust, Verdict
+from schemas.decision import Decision, ModelAnswer, Verdict
 from schemas.menu import Menu
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import Match, retrieve
@@ -64,15 +64,11 @@ class Explanation(BaseModel):
         rows = [
             ("decision", _VERDICTS[decision.verdict]),
             *(("doubt", f"{d.code}: {d.message}") for d in decision.doubts),
+            ("reasons", ", ".join(decision.reasons)),
+            ("transcript", f"{wording.percent(decision.basis.transcript_confidence)} sure"),
+            ("second transcript", decision.basis.second_transcript),
+            ("unused words", ", ".join(decision.basis.unused)),
         ]
-        basis, percent = decision.basis, wording.percent
-        rows.append(("reasons", ", ".join(decision.reasons)))
-        rows.append(("transcript", f"{percent(basis.transcript_confidence)} sure"))
-        rows.append(("second transcript", basis.second_transcript))
-        if basis.cart_probability is not None:
-            trust = "" if basis.cart_trust is Trust.TRUSTED else f", {basis.cart_trust}"
-            rows.append(("cart", f"{percent(basis.cart_probability)} sure{trust}"))
-        rows.append(("unused words", ", ".join(basis.unused)))
         return [(label, text) for label, text in rows if text]
 
 
@@ -85,22 +81,21 @@ def explain(
     decision: Decision | None = None,
 ) -> Explanation:
     """Return what retrieval finds in `text`, with the stored `answer` and `decision`."""
-
-    def part(start: int, end: int, meaning: str = "", found_by: str = "") -> ExplainedWords:
-        return ExplainedWords(words=text[start:end], start=start, end=end, meaning=meaning, found_by=found_by)
-
     retrieval = retrieve(text, names_of(menu))
-    parts = []
+    rows = [(*span, "", "") for span in retrieval.unexplained]
+    rows += [(one.start, one.end, str(one.value), "a number") for one in retrieval.numbers]
     for one in retrieval.mentions:
         meanings = dict.fromkeys(f"{name.text} ({name.kind})" for name in one.names)
-        parts.append(part(one.start, one.end, " or ".join(meanings), _FOUND_BY[one.match]))
-    parts += [part(one.start, one.end, str(one.value), "a number") for one in retrieval.numbers]
-    parts += [part(*span) for span in retrieval.unexplained]
+        rows.append((one.start, one.end, " or ".join(meanings), _FOUND_BY[one.match]))
+    parts = (
+        ExplainedWords(words=text[start:end], start=start, end=end, meaning=meaning, found_by=found_by)
+        for start, end, meaning, found_by in sorted(rows)
+    )
     return Explanation(
         menu=menu.id,
         menu_version=version,
         text=text,
-        parts=tuple(sorted(parts, key=lambda one: one.start)),
+        parts=tuple(parts),
         answer=answer,
         decision=decision,
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from schemas.cart import Line
-from services.retrieval.names import MenuNames, Stems
+from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Match, Retrieval
-from services.retrieval.words import words
+from services.retrieval.words import windows, words
 
 
 def without_inner_sizes(
@@ -28,13 +28,11 @@ def _inner_sizes(transcript: str, names: MenuNames, found: Retrieval) -> set[str
     inner: set[str] = set()
     for mention in found.mentions:
         if mention.match is Match.WHOLE and all(name.kind == "option" for name in mention.names):
-            key = tuple(word.stem for word in words(transcript[mention.start : mention.end]))
-            called = (name for part in _parts(key) for name in names.whole.get(part, ()))
-            inner |= {name.id for name in called if name.kind == "size"}
+            inner |= _sizes_in(transcript[mention.start : mention.end], names)
     return inner - said
 
 
-def _parts(key: Stems) -> Iterable[Stems]:
-    """Return every run of words shorter than the whole name."""
-    count = len(key)
-    return (key[a:b] for a in range(count) for b in range(a + 1, count + 1) if b - a < count)
+def _sizes_in(option: str, names: MenuNames) -> set[str]:
+    key = tuple(word.stem for word in words(option))
+    shorter = (key[start:end] for start, end in windows(key, len(key) - 1))
+    return {name.id for part in shorter for name in names.whole.get(part, ()) if name.kind == "size"}

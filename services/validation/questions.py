@@ -29,27 +29,24 @@ WHOLE = frozenset({RIGHT, REST, NOTHING})
 ordered."""
 
 
-def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question | None:
-    """Ask for the size of the item on line `number`."""
+def which_size(text: str, number: int, line: ItemLine, item: Item, menu: Menu) -> Question | None:
+    """Ask by `text` for the size of the item on line `number`."""
     sizes = [size for size in menu.sizes if size.id in item.size_ids]
     answers = [_priced(s.id, s.name, line.model_copy(update={"size": s.id}), menu) for s in sizes]
-    named = sentences(menu.language)("missing_size", item=item.name)
-    return _question(f"{number}/size", answers, menu, named, of=item.name)
+    return _question(f"{number}/size", answers, menu, text, of=item.name)
 
 
-def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Question | None:
-    """Ask for one (more) option of a required group. The question's id has the number of the option, so that
-    an answer sent twice counts once."""
+def which_option(text: str, number: int, line: ItemLine, group: OptionGroup, menu: Menu) -> Question | None:
+    """Ask by `text` for one (more) option of a required group. The question's id has the number of the
+    option, so that an answer sent twice counts once."""
     more = _adds(line, group)
     answers = [
         _priced(option.id, option.name, _with_option(line, group.id, option.id, more), menu)
         for option in group.options
         if option.available and not (more and _is_taken(option.id, line, group))
     ]
-    key = "missing_more_options" if counted(line, group) else "missing_required_option"
-    sentence = sentences(menu.language)(key, group=group.name, item=item.name)
     place = f"{number}/options/{group.id}" + (f"/{1 + counted(line, group)}" if more else "")
-    return _question(place, answers, menu, sentence)
+    return _question(place, answers, menu, text)
 
 
 def _adds(line: ItemLine, group: OptionGroup) -> bool:
@@ -75,17 +72,15 @@ def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
     """
     place = PLACE.fullmatch(question.id)
     lines: list[LineDraft] = list(draft.lines)
-    if place is None or int(place["line"]) >= len(lines):
-        raise ValueError(f"{question.id} is no place of the cart")
-    number, field, group = int(place["line"]), place["field"], place["group"]
-    line = lines[number]
-    if not isinstance(line, ItemLine):
-        raise ValueError(f"Line {number} names no item, so nothing of it can be asked")
-    if group is not None:
-        group_id, _, more = group.partition("/")
-        lines[number] = _with_option(line, group_id, answer, bool(more))
+    number = int(place["line"]) if place is not None else len(lines)
+    line = lines[number] if number < len(lines) else None
+    if place is None or not isinstance(line, ItemLine):
+        raise ValueError(f"{question.id} is not a field of an item of the cart")
+    if place["group"] is None:
+        lines[number] = line.model_copy(update={"size": answer})
     else:
-        lines[number] = line.model_copy(update={field: answer})
+        group, _, more = place["group"].partition("/")
+        lines[number] = _with_option(line, group, answer, bool(more))
     return draft.model_copy(update={"lines": tuple(lines)})
 
 

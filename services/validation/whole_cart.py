@@ -20,7 +20,7 @@ from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.transcript import Transcript
 from services.validation.facts import check_facts
 from services.validation.price import price_cart, unit_price
-from services.validation.questions import NOTHING, OPEN_CHOICES, REST, RIGHT, WHOLE
+from services.validation.questions import NOTHING, OPEN_CHOICES, REST, RIGHT
 
 YES, NO = "yes", "no"
 INSTEAD = "instead/"
@@ -38,20 +38,23 @@ def with_question(
     findings: Sequence[Finding],
     menu: Menu,
     max_total: float,
+    words: str,
     *,
     sure: bool,
     likely: bool,
 ) -> tuple[Finding, ...]:
     """Return `findings` with the doubt about the cart, and the question that would settle what is left in
-    doubt, if one would. `sure` and `likely` are how far the cart is believed (`decide`)."""
+    doubt, if one would; it first says that `words` were not understood. `sure` and `likely` are how far the
+    cart is believed (`decide`)."""
     if sure and not draft.lines:
-        question = _nothing(menu)
-        doubt = Finding.blocking("nothing_ordered", question.text, question=question, detail=how_sure(answer))
+        nothing, detail = _nothing(menu), how_sure(answer)
+        asked = _quoting(words, nothing, menu)
+        doubt = Finding.blocking("nothing_ordered", nothing.text, question=asked, detail=detail)
         return (*findings, doubt)
     missing = {f.line: _offer(f, draft, menu) for f in findings if f.code in _NOT_AVAILABLE}
     if sure and not missing:
         return tuple(findings)
-    asked = _right(draft, missing, menu, max_total) if likely else None
+    asked = _quoting(words, _right(draft, missing, menu, max_total), menu) if likely else None
     # A line that is left out has no choices to make.
     found = [
         one.model_copy(update={"question": asked}) if one.blocks and one.line in missing else one
@@ -63,15 +66,12 @@ def with_question(
     return tuple(found)
 
 
-def quoting_unfamiliar(findings: Sequence[Finding], words: str, menu: Menu) -> tuple[Finding, ...]:
-    """Return `findings` whose question about the whole cart first says that `words` were not understood."""
-    message, quoted = sentences(menu.language)("words_not_understood", words=words), []
-    for one in findings:
-        if words and one.question is not None and one.question.id in WHOLE:
-            question = one.question.model_copy(update={"text": f"{message} {one.question.text}"})
-            one = one.model_copy(update={"question": question})
-        quoted.append(one)
-    return tuple(quoted)
+def _quoting(words: str, question: Question | None, menu: Menu) -> Question | None:
+    """Return the question, which first says that `words`, if there are any, were not understood."""
+    if question is None or not words:
+        return question
+    message = sentences(menu.language)("words_not_understood", words=words)
+    return question.model_copy(update={"text": f"{message} {question.text}"})
 
 
 def without_missing(draft: CartDraft, findings: Sequence[Finding], question: Question) -> CartDraft:

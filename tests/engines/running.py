@@ -129,7 +129,7 @@ def embedded(home: Path) -> Iterator[Engine]:
     """The embedded engine, as a stack starts it."""
     port = any_free()
     config = settings().model_copy(update={"llm_model": SMALL})
-    child = engine_child(served_at(config, port), port, home / "log")
+    child = engine_child(served_at(config, port), port, home / "log", home / "states")
     engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", SMALL, None, slow=1)
     with _started(home, engine, replace(child, env={})) as running:
         yield running

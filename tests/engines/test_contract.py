@@ -82,8 +82,8 @@ def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) 
         whole += 1
         # The client checks this as well.
         assert wire_mask(Names(menu), said).accepts(decoded.text), said
-        assert (decoded.engine, decoded.trained) == (f"{engine.dialect}:{engine.model}", False)
-        assert decoded.completion_tokens > 0
+        assert (decoded.by.decoder, decoded.trained) == (f"{engine.dialect}:{engine.model}", False)
+        assert decoded.by.completion_tokens > 0
         assert decoded.logprob < 0, "scored without the mask"
     assert whole
 
@@ -118,8 +118,8 @@ def test_the_menu_is_cached_for_the_next_order(engine: Engine) -> None:
     decoder.warm(menu)
     decoded = decoder.decode(CartRequest("a cappuccino", menu))
     # vLLM caches blocks of 128 tokens.
-    assert decoded.cached_tokens > decoded.prompt_tokens - 200
-    assert decoded.cached_tokens > 500
+    assert decoded.by.cached_tokens > decoded.by.prompt_tokens - 200
+    assert decoded.by.cached_tokens > 500
 
 
 def test_the_adapter_is_used_by_name(engine: Engine) -> None:
@@ -132,9 +132,9 @@ def test_the_adapter_is_used_by_name(engine: Engine) -> None:
     decoder, menu = engine.decoder(adapter=engine.adapter, timeout_s=300.0), sample_menu("harbor-coffee")
     said = CartRequest("a small mocha with an extra shot and a blueberry muffin", menu)
     found, again = decoder.decode(said), decoder.decode(CartRequest("an iced americano", menu))
-    assert found.engine == f"{engine.dialect}:{engine.adapter}"
+    assert found.by.decoder == f"{engine.dialect}:{engine.adapter}"
     assert found.trained
-    assert again.cached_tokens > again.prompt_tokens - 200, "the menu is evaluated once"
+    assert again.by.cached_tokens > again.by.prompt_tokens - 200, "the menu is evaluated once"
     if engine.dialect == "vllm":
         assert not engine.decoder(adapter="another").decode(said).trained, "it has no such adapter"
 

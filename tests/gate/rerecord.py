@@ -32,8 +32,6 @@ from tests.gate.sets import SETS, GateSet
 from tests.gate.store import DATA, TAPE
 from tests.gate.tape import Entry, Key, Tape, read_lines, write_packed
 
-READER = "qwen2.5-coder-1.5b-orders"
-
 
 class _RequestLog(TapedDecoder):
     """Plays a tape and logs the requests."""
@@ -71,11 +69,10 @@ def entry(row: dict[str, Any], menu: Menu) -> Entry:
     except Unreadable:  # truncated
         return {"key": json.loads(row["id"]), "error": "DecodeTruncated"}
     notes = [note.model_dump(mode="json") for note in cart.notes]
-    answer = {"lines": cart.lines, "text": row["text"], "engine": READER, "notes": notes}
-    numbers = dict.fromkeys(("prompt_tokens", "completion_tokens", "cached_tokens", "seconds"), 0)
+    answer = {"lines": cart.lines, "text": row["text"], "notes": notes}
     return {
         "key": json.loads(row["id"]),
-        "answer": answer | numbers | {name: row[name] for name in ("logprob", "overruled")},
+        "answer": answer | {name: row[name] for name in ("logprob", "overruled")},
     }
 
 

@@ -44,7 +44,7 @@ class Gold:
     def decode(self, *_asked: object) -> DecodedCart:
         if self._error is not None:
             raise self._error
-        return DecodedCart(tuple(self._lines), self._text, -0.001, 0, "llama.cpp:reader", 9, 9, 0, 0.1)
+        return DecodedCart(tuple(self._lines), self._text, -0.001, 0)
 
 
 def wired(reader: Gold) -> Any:

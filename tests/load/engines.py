@@ -68,12 +68,10 @@ class Ears(ScriptedTranscriber):
 class Reader:
     """`CartDecoder`: comes to the gold cart."""
 
-    name = "load"
-
     def decode(self, asked: CartRequest, *_args: object, **_how: object) -> DecodedCart:
-        seconds = take(READ_S)
+        take(READ_S)
         lines = tuple({"kind": "item", **line} for line in _gold().get(asked.transcript, ()))
-        return DecodedCart(lines, "", 0.0, 0, self.name, 900, 20, 800, seconds)
+        return DecodedCart(lines, "", 0.0, 0)
 
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 

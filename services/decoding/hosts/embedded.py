@@ -34,7 +34,7 @@ def served_at(config: Settings, port: int) -> Settings:
     )
 
 
-def engine_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
+def engine_child(config: Settings, port: int, log_path: Path, states: Path) -> Child:
     """Return the embedded engine on loopback `port`, with the API key of `config` (see `served_at`). It saves
     the states of menus in the folder `states`.
 
@@ -46,11 +46,10 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
         "--port": port,
         "--threads": config.threads,
         "--context": CONTEXT,
+        "--states": states,
     }
     if adapter := adapters.adapter_for(config.llm_model):
         options["--adapter"] = adapters.prepared(adapter, config.models_dir)
-    if states is not None:
-        options["--states"] = states
     flat = (str(part) for pair in options.items() for part in pair)
     return Child(
         name="reader",
@@ -73,7 +72,8 @@ def decode_server(config: Settings) -> Iterator[Settings]:
         supervisor = Supervisor(Path(folder))
         port = any_free()
         served = served_at(config, port)
-        supervisor.start([engine_child(served, port, Path(folder) / "reader.log")])
+        log_path, states = Path(folder) / "reader.log", Path(folder) / "states"
+        supervisor.start([engine_child(served, port, log_path, states)])
         try:
             yield served
         finally:

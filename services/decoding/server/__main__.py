@@ -1,10 +1,10 @@
 """The embedded engine: a single process with one copy of the weights, for orders and masked calls.
 
-    python -m services.decoding.server --model FILE --port N [--adapter FILE] [--host H]
-        [--threads T] [--context C] [--states FOLDER]
+    python -m services.decoding.server --model FILE --port N --states FOLDER [--adapter FILE] [--host H]
+        [--threads T] [--context C]
 
 It has the paths of llama.cpp's server (`http.py`), but verifies a predicted cart in one pass, and caches the
-states of recent menus, with `--states` beyond a restart. If `LLAMA_API_KEY` is set, requests need this key,
+states of recent menus in the folder `--states`. If `LLAMA_API_KEY` is set, requests need this key,
 since other users of the machine reach loopback as well; it is an environment variable, since `ps` shows
 command lines to everyone. A grammar that does not compile is an error, so no answer is without its mask. Use
 `--host 0.0.0.0` only in a container that nothing but its clients can reach.
@@ -39,9 +39,9 @@ def main(argv: list[str] | None = None) -> int:
         engine = ChatEngine(
             args.model,
             prepared(args.adapter, args.model.parent) if args.adapter else None,
+            args.states,
             context=args.context,
             threads=args.threads,
-            folder=args.states,
         )
         listener = socket.create_server((args.host, args.port))
     except (SaycartError, OSError) as error:
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=12_288, help="maximum tokens of prompt and answer")
-    parser.add_argument("--states", type=Path, help="folder for the cached states of menus")
+    parser.add_argument("--states", type=Path, required=True, help="folder for the cached states of menus")
     return parser
 
 

@@ -16,7 +16,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
@@ -24,9 +23,8 @@ from llguidance import LLMatcher, LLTokenizer
 from schemas.errors import DecodeInvalid, EngineMisconfigured, MenuBeingRead
 from services.decoding.server.model import Row
 from services.decoding.server.prefix_cache import RETRY_S, PrefixCache, common_length
+from services.decoding.server.request import ChatRequest
 
-MAX_GRAMMARS = 64
-"""Compiled grammars in memory, mostly for masked tasks: an order's grammar contains its own words."""
 MAX_GUESS = 4
 """Tokens of a guess: with the current one, as many as a CPU evaluates in the time of one."""
 MAX_MATCH = 3
@@ -38,12 +36,11 @@ cost a quarter less per token."""
 
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
-    """A token of the answer and the most likely one in its place, with their log probabilities."""
+    """A token of the answer with its log probability, and the most likely one in its place."""
 
     token: int
     logprob: float
     best: int
-    best_logprob: float
 
 
 @dataclass(slots=True)
@@ -71,23 +68,19 @@ class Generator:
         self._cache = cache
         self._batch = cache.model.batch
         self._end = end
-        self._compiled = lru_cache(maxsize=MAX_GRAMMARS)(lambda grammar: LLMatcher(tokenizer, grammar))
+        self._tokenizer = tokenizer
 
     def generate(
         self,
         prompt: Sequence[int],
         shared: int,
-        *,
-        grammar: str = "",
-        prediction: Sequence[int] = (),
-        max_tokens: int,
-        cancelled: Callable[[], bool] = lambda: False,
-        menu_s: float = 0.0,
-        temperature: float = 0.0,
-        seed: int | None = None,
+        prediction: Sequence[int],
+        request: ChatRequest,
+        cancelled: Callable[[], bool],
     ) -> Answer:
-        """Answer `prompt`, whose first `shared` tokens are the menu's. A new menu takes half a minute and
-        more; with `menu_s` it is evaluated for that many seconds per call, so that others come in between.
+        """Answer the `prompt` of a request, whose first `shared` tokens are the menu's. A new menu takes half
+        a minute and more; with `menu_s` it is evaluated for that many seconds per call, so that others come
+        in between.
 
         Raises:
             DecodeInvalid: the grammar does not compile, or llguidance gave up.
@@ -99,12 +92,13 @@ class Generator:
         capacity = self._cache.model.context - len(prompt)
         if capacity < 1:
             raise EngineMisconfigured(f"A prompt of {len(prompt)} tokens exceeds the engine's context")
-        deadline = self._prefill_deadline(prompt[:shared], menu_s)
-        matcher, limit = self._matcher(grammar) if grammar else None, min(max_tokens, capacity)
+        deadline = self._prefill_deadline(prompt[:shared], request.menu_s)
+        matcher = self._matcher(request.grammar) if request.grammar else None
+        limit = min(request.max_tokens, capacity)
         guess = _allowed_part(matcher, prediction[: min(limit, self._batch - 1)])
         answer = Answer(len(prompt), self._cache.resume(prompt, shared), limit)
         start = self._prefill(prompt, shared, answer.cached, len(guess), deadline)
-        choose = self._sampler(temperature, seed) if temperature else self._greedy
+        choose = self._sampler(request.temperature, request.seed) if request.temperature else self._greedy
         more = self._verify(prompt[start:], guess, choose, matcher, answer)
         answer.accepted, known = common_length(answer.ids, guess), [*prompt, *prediction]
         while more:
@@ -166,7 +160,7 @@ class Generator:
         best = int(row.argmax())
         top = float(row[best])
         log_sum = top + float(np.log(np.exp(row - top, dtype=np.float64).sum()))
-        answer.tokens.append(ScoredToken(token, float(row[token]) - log_sum, best, top - log_sum))
+        answer.tokens.append(ScoredToken(token, float(row[token]) - log_sum, best))
         if token == self._end:
             answer.ended = True
         elif matcher is not None and not matcher.consume_token(token):
@@ -194,10 +188,9 @@ class Generator:
         return choose
 
     def _matcher(self, grammar: str) -> LLMatcher:
-        matcher = self._compiled(grammar)
+        matcher = LLMatcher(self._tokenizer, grammar)
         if problem := matcher.get_error():
             raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
-        matcher.reset()
         return matcher
 
 

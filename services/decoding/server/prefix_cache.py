@@ -1,8 +1,8 @@
 """The model's KV cache, and saved states of menu prompts that it can return to.
 
 A menu's prompt takes half a minute on two cores, and is the same for every order of a menu version. Its state
-(about 28 kB per token for the 1.5B model) is kept in memory and in a folder (`state_folder.py`). Restoring it
-takes milliseconds: after an order from another menu, and after a restart.
+is kept in a folder (`state_folder.py`). Restoring it takes milliseconds: after an order from another menu,
+and after a restart.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
-from cachetools import Cache, LRUCache, TTLCache
+from cachetools import TTLCache
 
 from services.decoding.server.model import Llama, Row
 from services.decoding.server.state_folder import StateFolder
 
 MIN_TOKENS = 64
 """Shorter prompts are not saved: they are evaluated as fast as restored."""
-MEMORY_BYTES = 512 * 2**20
+MAX_PARTIAL = 4
+"""States of partial menus in memory; the oldest is dropped first."""
 RETRY_S = 3.0
 """When to request a new menu again while another is being evaluated."""
 ABANDONED_S = 120.0
@@ -33,27 +33,17 @@ class PrefixCache:
 
     Args:
         model: must not be used elsewhere.
-        states: where states outlive this process; None for nowhere.
+        states: of whole menus.
         adapted: True if the adapter is enabled (`set_adapter`): cached tokens depend on it.
-        memory_bytes: limit for the states of menus in memory, and again for partial ones; the least recently
-            used is dropped first.
     """
 
-    def __init__(
-        self,
-        model: Llama,
-        states: StateFolder | None = None,
-        *,
-        adapted: bool = True,
-        memory_bytes: int = MEMORY_BYTES,
-    ) -> None:
+    def __init__(self, model: Llama, states: StateFolder, *, adapted: bool = True) -> None:
         self.model, self.adapted = model, adapted
         self._states = states
         self._tokens: list[int] = []  # in the model's KV cache
         self._menu_length = 0  # of the current prompt
         self._evaluated_at = -math.inf
-        self._menus: LRUCache[Key, bytes] = LRUCache(memory_bytes, getsizeof=len)
-        self._partial: TTLCache[Key, bytes] = TTLCache(memory_bytes, ABANDONED_S, getsizeof=len)
+        self._partial: TTLCache[Key, bytes] = TTLCache(MAX_PARTIAL, ABANDONED_S)
 
     def resume(self, prompt: Sequence[int], shared: int) -> int:
         """Bring the KV cache to the longest known prefix of `prompt`, and return its length. The first
@@ -64,7 +54,7 @@ class PrefixCache:
             self._restore(prompt[:shared], common)
             common = common_length(self._tokens, prompt)
         else:
-            self._state(prompt[:shared])  # counts as used
+            self._states.use(self.adapted, prompt[:shared])
         self._menu_length = shared
         # The last token is always evaluated, for the logits after it.
         common = min(common, len(prompt) - 1)
@@ -73,7 +63,7 @@ class PrefixCache:
 
     def has(self, menu: Sequence[int]) -> bool:
         """Return True if the whole menu is cached."""
-        return common_length(self._tokens, menu) == len(menu) or self._state(menu) is not None
+        return common_length(self._tokens, menu) == len(menu) or self._states.use(self.adapted, menu)
 
     def may_prefill(self, menu: Sequence[int]) -> bool:
         """Return True unless another new menu is being evaluated: one at a time, since each comes back at
@@ -109,17 +99,12 @@ class PrefixCache:
 
     def store(self) -> None:
         """Save the current state as a menu's."""
-        key = self._key(self._tokens)
-        if len(self._tokens) < MIN_TOKENS or self._menus.get(key) is not None:
-            return
-        state = self.model.state()
-        _add(self._menus, key, state)
-        if self._states is not None:
-            self._states.put(self.adapted, self._tokens, state)
+        if len(self._tokens) >= MIN_TOKENS and not self._states.use(self.adapted, self._tokens):
+            self._states.put(self.adapted, self._tokens, self.model.state())
 
     def _restore(self, menu: Sequence[int], common: int) -> None:
         """Restore the menu's state, or a partial one of more than `common` tokens, if there is one."""
-        tokens, state = tuple(menu), self._state(menu)
+        tokens, state = tuple(menu), self._states.get(self.adapted, menu)
         if state is None:
             begun = [part for part in self._partial_menus() if len(part) == common_length(part, menu)]
             tokens = max(begun, key=len, default=())
@@ -128,35 +113,16 @@ class PrefixCache:
         if state is not None:
             self._tokens = list(tokens) if self.model.restore(state) else []
 
-    def _state(self, menu: Sequence[int]) -> bytes | None:
-        """Return a menu's state from memory or the folder, and mark it as used."""
-        key = self._key(menu)
-        if (state := self._menus.get(key)) is not None:
-            if self._states is not None:
-                self._states.touch(*key)
-            return state
-        if self._states is None or len(menu) < MIN_TOKENS:
-            return None
-        state = self._states.get(self.adapted, menu)
-        if state is not None:
-            _add(self._menus, key, state)
-        return state
-
     def _partial_menus(self) -> list[tuple[int, ...]]:
         return [tokens for adapted, tokens in self._partial if adapted == self.adapted]
 
     def _save_partial(self, common: int) -> None:
         """Save the state of an unfinished menu, unless `common` tokens, all of it, stay in use."""
         if common < len(self._tokens) < self._menu_length:
-            _add(self._partial, self._key(self._tokens), self.model.state())
+            self._partial[self._key(self._tokens)] = self.model.state()
 
     def _key(self, tokens: Sequence[int]) -> Key:
         return self.adapted, tuple(tokens)
-
-
-def _add(states: Cache[Key, bytes], key: Key, state: bytes) -> None:
-    with suppress(ValueError):  # larger than the whole cache
-        states[key] = state
 
 
 def common_length(a: Sequence[int], b: Sequence[int]) -> int:

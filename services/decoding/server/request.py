@@ -59,7 +59,6 @@ class ChatRequest(Body):
     menu_s: Annotated[float, Field(ge=0, le=600)] = 0.0
     # Clients also send these, which change nothing here.
     model: str = ""
-    cache_prompt: bool = True
     logprobs: bool = True
     top_logprobs: Annotated[int, Field(ge=0, le=1)] = 1
 

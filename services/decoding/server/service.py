@@ -32,18 +32,12 @@ class ChatEngine:
     """A model with an optional adapter, which answers one request at a time; menus are cached in `folder`."""
 
     def __init__(
-        self,
-        model: Path,
-        adapter: Path | None,
-        *,
-        context: int,
-        threads: int,
-        folder: Path | None = None,
+        self, model: Path, adapter: Path | None, folder: Path, *, context: int, threads: int
     ) -> None:
         self.name, self.adapter = model.name, adapter.stem if adapter else ""
         self._model = Llama(model, adapter, context=context, threads=threads)
         self._vocabulary = self._model.vocabulary
-        states = StateFolder(folder, _owner(model, adapter)) if folder else None
+        states = StateFolder(folder, _owner(model, adapter))
         self._cache = PrefixCache(self._model, states, adapted=bool(adapter))
         self._generator = Generator(self._cache, self._vocabulary.tokenizer(), self._vocabulary.end)
         self._lock = threading.Lock()
@@ -65,24 +59,12 @@ class ChatEngine:
             raise InputError("This server has no adapter", hint="Leave `lora` out.")
         try:
             with self._lock:
-                return self._complete(request, cancelled)
+                self._cache.set_adapter(on=request.adapted)
+                prompt, shared = self._tokens([turn.model_dump() for turn in request.messages])
+                prediction = self.tokenize(request.prediction.content)
+                answer = self._generator.generate(prompt, shared, prediction, request, cancelled)
         except MenuBeingRead as error:
             return {error.code: {"wait_s": error.wait_s}}
-
-    def _complete(self, request: ChatRequest, cancelled: Callable[[], bool]) -> Document:
-        self._cache.set_adapter(on=request.adapted)
-        prompt, shared = self._tokens([turn.model_dump() for turn in request.messages])
-        answer = self._generator.generate(
-            prompt,
-            shared,
-            grammar=request.grammar,
-            prediction=self._vocabulary.tokenize(request.prediction.content),
-            max_tokens=request.max_tokens,
-            cancelled=cancelled,
-            menu_s=request.menu_s,
-            temperature=request.temperature,
-            seed=request.seed,
-        )
         return self._document(answer)
 
     def _tokens(self, messages: list[dict[str, str]]) -> tuple[list[int], int]:
@@ -95,19 +77,21 @@ class ChatEngine:
 
     def _document(self, answer: Answer) -> Document:
         # The token that ends an answer has no text.
-        text = b"".join(self._vocabulary.piece(scored.token) for scored in answer.tokens)
+        pieces = [self._vocabulary.piece(scored.token) for scored in answer.tokens]
         content = [
             {
-                **self._token(scored.token, scored.logprob),
-                "top_logprobs": [self._token(scored.best, scored.best_logprob)],
+                "id": scored.token,
+                "token": _text(piece),
+                "logprob": scored.logprob,
+                "top_logprobs": [{"id": scored.best}],
             }
-            for scored in answer.tokens
+            for scored, piece in zip(answer.tokens, pieces, strict=True)
         ]
         return {
             "model": self.name,
             "choices": [
                 {
-                    "message": {"role": "assistant", "content": _text(text)},
+                    "message": {"role": "assistant", "content": _text(b"".join(pieces))},
                     "logprobs": {"content": content},
                     "finish_reason": "stop" if answer.ended else "length",
                 }
@@ -115,15 +99,10 @@ class ChatEngine:
             "usage": {
                 "prompt_tokens": answer.prompt,
                 "completion_tokens": len(answer.tokens),
-                "total_tokens": answer.prompt + len(answer.tokens),
                 "prompt_tokens_details": {"cached_tokens": answer.cached},
                 "completion_tokens_details": {"accepted_prediction_tokens": answer.accepted},
             },
         }
-
-    def _token(self, token: int, logprob: float) -> Document:
-        piece = self._vocabulary.piece(token)
-        return {"id": token, "token": _text(piece), "bytes": list(piece), "logprob": logprob}
 
 
 def _owner(model: Path, adapter: Path | None) -> str:

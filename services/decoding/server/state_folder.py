@@ -34,18 +34,27 @@ class StateFolder:
     def __init__(self, folder: Path, owner: str, max_bytes: int = MAX_BYTES) -> None:
         self._folder, self._owner, self._max_bytes = folder, owner, max_bytes
 
+    def use(self, adapted: bool, tokens: Sequence[int]) -> bool:
+        """Return True if there is a state of this prompt, evaluated with or without the adapter, and mark it
+        as used."""
+        try:
+            os.utime(self._file(adapted, tokens))
+        except OSError:
+            return False
+        return True
+
     def get(self, adapted: bool, tokens: Sequence[int]) -> bytes | None:
-        """Return the state of a prompt, evaluated with or without the adapter."""
+        """Return the state of a prompt, and mark it as used."""
+        if not self.use(adapted, tokens):
+            return None
         file = self._file(adapted, tokens)
         try:
-            data = file.read_bytes()
-            os.utime(file)
-            if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
-                return data[_DIGEST:]
+            with file.open("rb", buffering=0) as saved:
+                digest, state = saved.read(_DIGEST), saved.read()
+            if hashlib.sha256(state).digest() == digest:
+                return state
             log.warning("state.damaged", file=file.name)
             file.unlink()
-        except FileNotFoundError:
-            pass
         except OSError as error:
             log.warning("state.not_read", error=str(error))
         return None
@@ -65,11 +74,6 @@ class StateFolder:
             log.warning("state.not_kept", error=str(error))
             with suppress(OSError):
                 unfinished.unlink()
-
-    def touch(self, adapted: bool, tokens: Sequence[int]) -> None:
-        """Mark a state as used that was restored from memory."""
-        with suppress(OSError):
-            os.utime(self._file(adapted, tokens))
 
     def _make_space(self, needed: int) -> None:
         files = [(file.stat(), file) for file in self._folder.iterdir() if file.suffix in (".state", ".part")]

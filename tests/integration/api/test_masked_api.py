@@ -204,13 +204,10 @@ NOT_LOADED: dict[str, tuple[str, str]] = {
     "no module": ("no.such.module:TASKS", "no.such.module:TASKS can't be loaded: ModuleNotFoundError"),
     "no attribute": ("tests.masked_tasks:NONE", "tests.masked_tasks:NONE can't be loaded: AttributeError"),
     "no attribute named": ("tests.masked_tasks", "tests.masked_tasks can't be loaded: AttributeError"),
-    "no tasks": ("tests.masked_tasks:NOT_TASKS", "tests.masked_tasks:NOT_TASKS is dict, not Tasks"),
+    "no tasks": ("tests.masked_tasks:NOT_TASKS", "it is dict, not Tasks"),
     "no list": ("tests.masked_tasks:Ticket", "not Tasks"),
     "two of a name": (f"{TASKS},{TASKS}", "Two tasks have the name 'ticket'"),
-    "can't be masked": (
-        "tests.open_tasks:TASKS",
-        "tests.open_tasks:TASKS: /text: text without a maximum length",
-    ),
+    "can't be masked": ("tests.open_tasks:TASKS", "/text: text without a maximum length"),
 }
 
 

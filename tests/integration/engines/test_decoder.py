@@ -48,10 +48,9 @@ def test_a_cart_comes_back_as_lines(server: StagedServer) -> None:
     decoded = server.decoder().decode(ORDER)
     assert decoded.text == WIRE
     assert [line["sku"] for line in decoded.lines] == ["latte", "muffin"]
-    assert (decoded.prompt_tokens, decoded.completion_tokens) == (11, 22)
-    assert (decoded.engine, decoded.trained) == ("llama.cpp:qwen", False)
-    assert decoded.grammar == MASK.version
-    assert decoded.seconds > 0
+    assert (decoded.by.prompt_tokens, decoded.by.completion_tokens) == (11, 22)
+    assert (decoded.by.decoder, decoded.trained) == ("llama.cpp:qwen", False)
+    assert decoded.by.grammar == MASK.version
     assert server.paths == ["/v1/chat/completions"]
 
 

@@ -128,14 +128,14 @@ def test_no_adapter_is_loaded_for_other_models(monkeypatch: pytest.MonkeyPatch) 
     here = settings().model_copy(update={"llm_url": ""})
     for change in ({}, {"llm_model": MODEL}):
         config = here.model_copy(update=change)
-        argv = engine_child(config, 1, Path("log")).argv
+        argv = engine_child(config, 1, Path("log"), Path("states")).argv
         assert ("--adapter" in argv) == (not change)
 
 
-def started(model: str) -> subprocess.Popen[str]:
+def started(model: str, states: Path) -> subprocess.Popen[str]:
     words = ("-m", "services.decoding.server", "--model", model, "--port", str(any_free()))
     return subprocess.Popen(
-        [sys.executable, *words, "--context", "512"],
+        [sys.executable, *words, "--context", "512", "--states", str(states)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -143,8 +143,8 @@ def started(model: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.models
-def test_term_stops_it_cleanly() -> None:
-    process = started(resolve(MODEL, settings().models_dir))
+def test_term_stops_it_cleanly(tmp_path: Path) -> None:
+    process = started(resolve(MODEL, settings().models_dir), tmp_path)
     try:
         assert process.stdout is not None
         assert any(line.startswith(MODEL) for line in process.stdout)
@@ -160,7 +160,7 @@ def test_the_error_names_a_bad_file(tmp_path: Path, content: bytes | None) -> No
     model = tmp_path / "model.gguf"
     if content is not None:
         model.write_bytes(content)
-    process = started(str(model))
+    process = started(str(model), tmp_path)
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 3
     assert "model.gguf" in output
@@ -172,8 +172,9 @@ def test_the_error_names_the_package_of_libgomp(tmp_path: Path) -> None:
     fake.write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
     code = (
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
-        "from services.decoding.server.llama import library\n"
-        "try: library()\nexcept Exception as error: print(error.hint)"
+        "from services.decoding.server import llama\n"
+        "llama.compiled = lambda: None\n"
+        "try: llama.library()\nexcept Exception as error: print(error.hint)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     assert "apt-get install libgomp1" in done.stdout

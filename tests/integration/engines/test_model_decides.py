@@ -22,10 +22,7 @@ CART = wire.write(RIGHT.model_dump(mode="json")["lines"], NAMES)
 
 def reading(probability: float, text: str = CART) -> DecodedCart:
     found = wire.read_cart(text, NAMES)
-    return DecodedCart(
-        tuple(found.lines), text, math.log(probability), 0, "stand-in:orders", 20, 9, 18, 0.1,
-        notes=found.notes,
-    )  # fmt: skip
+    return DecodedCart(tuple(found.lines), text, math.log(probability), 0, notes=found.notes)
 
 
 def settled(pipeline: Pipeline, *script: DecodedCart, said: str = SAID) -> OrderRecord:

@@ -62,8 +62,8 @@ def test_the_embedded_engine_agrees_with_llama_cpp(config: Settings, own: Settin
     order = CartRequest(said, MENU)
     theirs, ours = Container(config).decoder.decode(order), Container(own).decoder.decode(order)
     assert (ours.text, ours.lines, ours.overruled) == (theirs.text, theirs.lines, theirs.overruled)
-    assert ours.completion_tokens == theirs.completion_tokens
-    assert ours.prompt_tokens == theirs.prompt_tokens
+    assert ours.by.completion_tokens == theirs.by.completion_tokens
+    assert ours.by.prompt_tokens == theirs.by.prompt_tokens
     # Other batch sizes, and another kind of attention, round differently (ADR 69).
     assert ours.logprob == pytest.approx(theirs.logprob, abs=0.25)
     for read in (ours, theirs):
@@ -84,7 +84,7 @@ def test_the_cart_has_the_models_probability(config: Settings) -> None:
     assert canonical(list(found.lines)) == canonical([one, {**one, "options": [without]}])
     assert found.overruled == 0
     assert -1.0 < found.logprob <= 0.0
-    assert found.completion_tokens > 5
+    assert found.by.completion_tokens > 5
 
 
 def test_items_that_are_not_on_the_menu_can_be_written(config: Settings) -> None:
@@ -116,4 +116,4 @@ def test_a_warmed_menu_is_cached_for_the_order(server: str, request: pytest.Fixt
     config: Settings = request.getfixturevalue(server)
     Container(config).warm_menu(MENU)
     found = Container(config).decoder.decode(CartRequest("a cheeseburger", MENU))
-    assert found.cached_tokens > found.prompt_tokens - 20, "all but the transcript and the names"
+    assert found.by.cached_tokens > found.by.prompt_tokens - 20, "all but the transcript and the names"

@@ -99,7 +99,6 @@ def test_an_order_is_explained_with_its_decision() -> None:
         "reasons: blocking_finding",
         "transcript: 100% sure",
         "second transcript: unused",
-        "cart: 62% sure, unseen",
         "unused words: zeppelin",
         "model: The language model is 62% sure of its cart. Its training had no such order.",
     ]

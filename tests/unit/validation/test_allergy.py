@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from schemas.cart import NoteKind
 from services.validation.allergy import with_allergy_note
-from services.validation.dietary import allergen_in, dietary_words
+from services.validation.dietary import allergen_in, mentions
 from tests.pizzeria import PIZZERIA, draft
 
 TABLE = Path(__file__).with_name("data") / "dietary.jsonl"
@@ -33,6 +34,11 @@ NOT_EXPLAINED = [
     ("I'm vegan, a vegan burger", ["vegan burger"]),
     ("a nut-free brownie, I have a nut allergy", ["nut free brownie"]),
 ]
+
+
+def dietary_words(text: str, names: Iterable[str]) -> str | None:
+    """Return the first mention, or None."""
+    return next(iter(mentions(text, names)), None)
 
 
 def plain(sentence: str) -> str:

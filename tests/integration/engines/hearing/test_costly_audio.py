@@ -56,7 +56,7 @@ def test_the_order_ends_once_and_soon(pipeline: Pipeline, name: str) -> None:
         transcriber=lambda: ears,
         decode_audio=lambda path: audio.read(path, limits),
     )
-    runner = Runner(pipeline.orders, pipeline.bell, tools, "worker-1", attempts=4, lease_s=60)
+    runner = Runner(pipeline.orders, pipeline.bell.ring, tools, "worker-1", attempts=4, lease_s=60)
     began = time.monotonic()
     assert runner.run(order_id, "transcribe") is State.FAILED
     assert time.monotonic() - began < SOON_S
