@@ -21,7 +21,6 @@ from schemas.errors import EngineUnavailable
 from schemas.menu import Menu
 from schemas.shops.access import EVERY_SHOP
 from services.engine_parts import EngineParts
-from services.pipeline.ports import Doorbell, Tools
 from services.readiness import HealthCheck, queue_state, results
 from services.recordings import delete_unused, local_recording, store_of
 from services.settings_checks import check_addresses
@@ -37,7 +36,6 @@ from services.storage.people.second_step import SecondSteps
 from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
-from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
 
     from infra.oidc import Provider
     from services.decoding.tasks import MaskedTasks
+    from services.doorbell import Doorbell
+    from services.pipeline.stages import Tools
 
 log = structlog.get_logger()
 # Menus that a worker warms before it serves, the most recently used first.
@@ -73,7 +73,6 @@ class Container(EngineParts):
         self.reviews = ReviewStore(self.database, EVERY_SHOP)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
-        self.review_log = ReviewLog(self.database, EVERY_SHOP)
         self.menus = MenuStore(self.database, EVERY_SHOP)
         self.shops = ShopStore(self.database)
         self.keys = KeyStore(self.database)
@@ -109,12 +108,13 @@ class Container(EngineParts):
     @cached_property
     def doorbell(self) -> Doorbell:
         from infra.redis.broker import make_celery
-        from services.doorbell import CeleryDoorbell
+        from services.doorbell import Doorbell
 
-        return CeleryDoorbell(make_celery(self.settings.redis_url))
+        return Doorbell(make_celery(self.settings.redis_url))
 
     @cached_property
     def tools(self) -> Tools:
+        from services.pipeline.stages import Tools
         from services.transcription.confidence import agreement
 
         return Tools(

@@ -1,4 +1,4 @@
-"""`Doorbell` over Celery. A message only says that an order waits for a stage; the claim decides which."""
+"""Notifies workers, over Celery, that an order waits for a stage; the claim decides which order is next."""
 
 from __future__ import annotations
 
@@ -15,23 +15,19 @@ from services.pipeline.flow import FLOW
 log = structlog.get_logger()
 
 
-class CeleryDoorbell:
-    """Sends to the queue of the stage that an order waits for."""
+class Doorbell:
+    """Sends to the queue of the stage that an order waits for. A message may be lost: the sweeper repeats it
+    from SQL."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
 
-    def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
-        """See `Doorbell.ring`."""
+    def ring(self, order_id: str, state: State, delay_s: float = 0.0) -> bool:
+        """Notify the stage that `state` waits for; return False, and log, if the broker is down. The order id
+        is for logs and traces: another order's turn may come first."""
         stage = FLOW[state].name
-        about: tracing.Attributes = {
-            "messaging.system": "redis",
-            "messaging.operation.type": "send",
-            "messaging.destination.name": stage,
-            "saycart.order.id": order_id,
-        }
         try:
-            with tracing.span(f"send {stage}", about, kind="producer"):
+            with tracing.span(f"send {stage}", {"saycart.order.id": order_id}, kind="producer"):
                 send(self._app, f"saycart.{stage}", (order_id, stage), queue=stage, delay_s=delay_s)
         except BrokerAway as error:
             log.warning("queue.away", order_id=order_id, stage=stage, error=str(error))
@@ -39,7 +35,8 @@ class CeleryDoorbell:
         return True
 
     def held(self, fresh_s: float) -> Counter[State] | None:
-        """See `Doorbell.held`."""
+        """Count the messages of each stage: waiting ones, and those taken by a worker in the last `fresh_s`
+        seconds. Returns None, and logs, if the broker is down."""
         try:
             counts = waiting(self._app, [stage.name for stage in FLOW.values()], fresh_s=fresh_s)
         except BrokerAway as error:

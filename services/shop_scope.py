@@ -27,23 +27,21 @@ from schemas.shops.access import Access
 from schemas.shops.audit import Actor
 from services.bootstrap import Container
 from services.pipeline.ask_customer import ask
-from services.pipeline.ports import Doorbell
 from services.pipeline.review import confirm, settle, settle_by_answer
 from services.recordings import delete_unused
-from services.storage.orders.statistics import order_statistics
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.people.provider_accounts import ProviderAccounts
 from services.storage.people.staff import StaffStore
 from services.storage.privacy.erasure import ErasureStore
-from services.storage.reviews.log import ReviewLog
-from services.storage.reviews.statistics import decided
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
+from services.storage.statistics import decided, order_statistics
 
 if TYPE_CHECKING:
     from services.decoding.tasks import MaskedTasks
+    from services.doorbell import Doorbell
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +56,6 @@ class ShopScope:
         self.blobs = box.blobs
         self.orders = OrderStore(box.database, access.shop)
         self.reviews = ReviewStore(box.database, access.shop)
-        self.review_log = ReviewLog(box.database, access.shop)
         self.menus: MenuStore = box.menus.of(access.shop)
         self.erasures = ErasureStore(box.database, access.shop)
         self.endpoints = EndpointStore(box.database, access.shop, box.settings.webhook_endpoints)

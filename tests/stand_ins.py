@@ -22,14 +22,15 @@ from schemas.decision import Policy
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import State
 from schemas.menu import Menu
+from schemas.order import DecodedBy
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from schemas.transcript import Transcript, Word
 from services.decoding.ports import CartRequest, DecodedCart
 from services.pipeline.flow import FLOW
-from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
+from services.pipeline.stages import Tools
 from services.recordings import delete_unused, local_recording
 from services.storage.base.changes import writing
 from services.storage.base.tables import OrderRow
@@ -246,7 +247,8 @@ class GatedDecoder:
 def read_as(draft: CartDraft, engine: str = "stand-in") -> DecodedCart:
     """This cart, decoded with probability 1."""
     lines = tuple(line.model_dump(mode="json", exclude={"heard"}) for line in draft.lines)
-    return DecodedCart(lines, "", 0.0, 0, engine, 7, 9, 0, 0.25, grammar="mask-1")
+    by = DecodedBy(decoder=engine, grammar="mask-1", prompt_tokens=7, completion_tokens=9)
+    return DecodedCart(lines, "", 0.0, 0, by)
 
 
 @dataclass
@@ -256,7 +258,7 @@ class Bell:
     rung: list[tuple[str, State, float]] = field(default_factory=list)
     up: bool = True
 
-    def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
+    def ring(self, order_id: str, state: State, delay_s: float = 0.0) -> bool:
         self.rung.append((order_id, state, delay_s))
         return self.up
 
@@ -304,7 +306,7 @@ class Pipeline:
             decode_audio=unheard,
             policy=Policy(asr_threshold=0.72, max_total=50_000),
         )
-        return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
+        return Runner(self.orders, self.bell.ring, tools, owner, attempts=ATTEMPTS, lease_s=60)
 
     def cancel(self, order_id: str) -> None:
         """End an order and delete its recording, as the API does."""

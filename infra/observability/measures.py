@@ -144,7 +144,7 @@ def observe_settled(source: str, state: str, seconds: float) -> None:
 
 
 def count_problem(kind: str, code: str) -> None:
-    """Count a failure or a doubt of a stage, by a kind of `services/pipeline/order_metrics.py`."""
+    """Count a failure or a doubt of a stage, by a kind of `services/pipeline/problems.py`."""
     _PROBLEMS.labels(kind, code).inc()
 
 

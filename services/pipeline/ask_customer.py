@@ -12,7 +12,7 @@ stand next to the customer.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from schemas.cart import CartDraft
 from schemas.errors import Conflict
@@ -25,7 +25,6 @@ from schemas.question import BY_STAFF, SAY_AGAIN, Choice, Question, StaffQuestio
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.sentences.sentences import sentences
 from schemas.shops.access import is_page
-from services.pipeline.ports import Tools
 
 TIMES = 2
 # Findings of an order that names nothing on the menu.
@@ -56,8 +55,9 @@ def ask(order: OrderRecord, given: StaffQuestion, reviewer: str, menu: Menu) -> 
 def ready_questions(order: OrderRecord, menu: Menu) -> list[Question]:
     """What a reviewer can ask by a button: the cart's open choices, and for the whole order again."""
     found = dict.fromkeys(finding.question for finding in _others(order))
-    again = Question(id=SAY_AGAIN, text=sentences(menu.language)("staff_again"), answers=())
-    return [*(one for one in found if one is not None and not one.whole), again]
+    again = "staff_again" if order.spoken else "staff_again_typed"
+    whole = Question(id=SAY_AGAIN, text=sentences(menu.language)(again), answers=())
+    return [*(one for one in found if one is not None and not one.whole), whole]
 
 
 def with_answer(order: OrderRecord, question: Question, chosen: str, menu: Menu) -> tuple[Finding, ...]:
@@ -78,7 +78,11 @@ def _others(order: OrderRecord) -> list[Finding]:
 
 
 def ask_again(
-    order: OrderRecord, draft: CartDraft | None, findings: Collection[Finding], tools: Tools, stage: str
+    order: OrderRecord,
+    draft: CartDraft | None,
+    findings: Collection[Finding],
+    times_asked: Callable[[OrderRecord], int],
+    stage: str,
 ) -> Outcome | None:
     """Return the outcome of an unusable order, or None if a person should look at it."""
     blocking = [finding for finding in findings if finding.blocks]
@@ -87,7 +91,7 @@ def ask_again(
         return None
     if any(finding.question or finding.code not in _NOTHING for finding in blocking):
         return None
-    if tools.times_asked_again(order) >= TIMES:
+    if times_asked(order) >= TIMES:
         return None
     say = sentences(order.language)
     error = OrderError(

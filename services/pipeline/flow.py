@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from schemas.lifecycle import StageName, State
 from schemas.records.orders import OrderRecord, Outcome
 from services.pipeline import stages
-from services.pipeline.ports import Tools
+from services.pipeline.stages import Tools
 
 
 @dataclass(frozen=True, slots=True)

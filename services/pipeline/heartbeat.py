@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 
 import structlog
 
 from infra.observability import measures
-from schemas.errors import StorageUnavailable
 from schemas.lifecycle import STAGES
 from schemas.records.orders import OrderRecord
 from services.storage.orders.store import OrderStore
@@ -50,34 +48,31 @@ class Heartbeat:
         self._stop.set()
 
     def _beat(self) -> None:
-        while self._is_held_until(time.monotonic() + self._lease_s / 3):
-            if time.monotonic() >= self._end:
+        every_s = self._lease_s / 3
+        due = time.monotonic() + every_s
+        while not self._stop.wait(min(CHECK_S, every_s)):
+            if (now := time.monotonic()) >= self._end:
                 log.error("lease.stage_hangs", order_id=self._order.id, version=self._order.version)
                 self._trouble("timed_out")
                 return
+            renews = now >= due
             try:
-                if not self._orders.renew(self._order, self._lease_s):
-                    break
-            except StorageUnavailable as error:
-                log.warning("lease.not_renewed", order_id=self._order.id, error=error.detail)
-                self._trouble("not_renewed")
+                if renews:
+                    due = now + every_s
+                    held = self._orders.renew(self._order, self._lease_s)
+                else:
+                    held = self._orders.holds(self._order)
             except Exception:
                 # A silent death of this thread would lose the order; the next beat may succeed.
-                log.exception("lease.fault", order_id=self._order.id)
-        if not self._stop.is_set():
-            self.lost.set()
-            log.warning("lease.lost", order_id=self._order.id, version=self._order.version)
-            self._trouble("lost")
-
-    def _is_held_until(self, beat: float) -> bool:
-        """Wait until `beat`; return False once the stage ends or the order is no longer ours."""
-        while (remaining := beat - time.monotonic()) > 0:
-            if self._stop.wait(min(remaining, CHECK_S)):
-                return False
-            with suppress(Exception):  # the beat itself reports a database that is down
-                if remaining > CHECK_S and not self._orders.holds(self._order):
-                    return False
-        return True
+                if renews:
+                    log.warning("lease.not_renewed", order_id=self._order.id, exc_info=True)
+                    self._trouble("not_renewed")
+                continue
+            if not held and not self._stop.is_set():
+                self.lost.set()
+                log.warning("lease.lost", order_id=self._order.id, version=self._order.version)
+                self._trouble("lost")
+                return
 
     def _trouble(self, trouble: str) -> None:
         measures.count_lease_trouble(STAGES[self._order.state], trouble)

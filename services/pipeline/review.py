@@ -5,12 +5,11 @@ The same checks and prices apply to all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from schemas.cart import CartDraft
 from schemas.compare import canonical_draft
-from schemas.decision import ModelAnswer, Policy, Verdict
+from schemas.decision import ModelAnswer, Policy
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event
 from schemas.menu import Menu, MenuVersion
@@ -61,11 +60,7 @@ def settle_by_answer(
         Conflict: the order has no open question, a different one, or one that a later release asked.
         InvalidCart: not one of the question's answers, or the whole cart isn't possible.
     """
-    question = question_of(order)
-    if question is None or question.id != answer.question:
-        what = "The order isn't asking this question"
-        raise Conflict(what, title=what, hint="Fetch the order again; a colleague may be working on it.")
-    chosen = _chosen(question, answer.answer)
+    question, chosen = _chosen(order, answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
     if question.id.startswith(BY_STAFF) or order.draft is None:
         findings = with_answer(order, question, chosen, menu.menu)
@@ -77,27 +72,15 @@ def settle_by_answer(
             raise _unknown(question) from error
         return _after_choice(order, draft, menu, policy, detail)
     if question.id == NOTHING and answer.answer.startswith(INSTEAD):
-        return _after_choice(order, with_instead(order.draft, answer.answer, menu.menu), menu, policy, detail)
-    return _after_whole(order, order.draft, question, answer.answer, menu, detail)
-
-
-def _after_whole(
-    order: OrderRecord,
-    draft: CartDraft,
-    question: Question,
-    answer: str,
-    menu: MenuVersion,
-    detail: dict[str, Any],
-) -> Outcome:
-    """Apply a "yes" or "no" to the whole cart."""
-    if question.id not in WHOLE or answer not in (YES, NO):
+        draft = with_instead(order.draft, answer.answer, menu.menu)
+        return _after_choice(order, draft, menu, policy, detail)
+    if question.id not in WHOLE or answer.answer not in (YES, NO):
         raise _unknown(question)
-    if answer == NO:
-        declined = _declined(order.findings, question, menu.menu)
-        return Outcome(Event.DECLINED, findings=tuple(declined), detail=detail)
+    if answer.answer == NO:
+        return Outcome(Event.DECLINED, findings=_declined(order, question, menu.menu), detail=detail)
     if question.id == NOTHING:
         return Outcome(Event.CANCELLED, findings=(), detail=detail)
-    draft = without_missing(draft, order.findings, question)
+    draft = without_missing(order.draft, order.findings, question)
     return _priced(Event.ANSWERED, order, draft, menu, detail)
 
 
@@ -106,22 +89,25 @@ def _after_choice(
 ) -> Outcome:
     """Decide the draft with the choice applied; another question may follow."""
     decided = decide(draft, order.known_transcript, menu, order.answer or ModelAnswer(), policy)
-    if decided.decision.verdict is not Verdict.ACCEPTED:
-        event, reasons = Event.CHOSEN, decided.decision.reasons
-    else:
-        event, reasons = Event.PROPOSED if order.needs_yes else Event.ANSWERED, None
+    reasons = decided.decision.reasons or None
+    accepted = Event.PROPOSED if order.needs_yes else Event.ANSWERED
+    event = Event.CHOSEN if reasons else accepted
     findings = (*answers_so_far(order), *decided.findings)
     return Outcome(event, draft=draft, cart=decided.cart, findings=findings, reasons=reasons, detail=detail)
 
 
-def _chosen(question: Question, answer: str) -> str:
-    """Return the text of an answer id; raises InvalidCart for an unknown one."""
+def _chosen(order: OrderRecord, answer: CustomerAnswer) -> tuple[Question, str]:
+    """Return the open question and the text of its chosen answer; raises as `settle_by_answer`."""
+    question = question_of(order)
+    if question is None or question.id != answer.question:
+        what = "The order isn't asking this question"
+        raise Conflict(what, title=what, hint="Fetch the order again; a colleague may be working on it.")
     texts = {choice.id: choice.text for choice in question.answers}
     if not texts:
         raise InvalidCart([("/answer", "must be the whole order, sent to `/utterances`")])
-    if answer not in texts:
+    if answer.answer not in texts:
         raise InvalidCart([("/answer", f"must be one of {', '.join(texts)}")])
-    return texts[answer]
+    return question, texts[answer.answer]
 
 
 def _unknown(question: Question) -> Conflict:
@@ -133,16 +119,14 @@ def _unknown(question: Question) -> Conflict:
     )
 
 
-def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> Iterator[Finding]:
-    """Yield the findings without the question, and one that shows the reviewer what was asked."""
-    for finding in findings:
-        asked = finding.question is not None and finding.question.whole
-        yield finding.model_copy(update={"question": None}) if asked else finding
+def _declined(order: OrderRecord, question: Question, menu: Menu) -> tuple[Finding, ...]:
+    """Return the findings without the question, and one that shows the reviewer what was asked."""
+    unasked = {"question": None}
+    rest = (f.model_copy(update=unasked) if f.question == question else f for f in order.findings)
     offered = "; or: ".join(choice.text for choice in question.answers if choice.id != NO)
+    detail = f"The customer said no. Asked: {question.text} Offered: {offered}"
     message = sentences(menu.language)("reading_declined")
-    yield Finding.blocking(
-        "reading_declined", message, detail=f"The customer said no. Asked: {question.text} Offered: {offered}"
-    )
+    return (*rest, Finding.blocking("reading_declined", message, detail=detail))
 
 
 def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) -> Outcome:

@@ -6,15 +6,17 @@ Errors pass through; the runner knows what each kind means.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from schemas.decision import ModelAnswer, Trust, UnsurePiece, Verdict
+from schemas.decision import ModelAnswer, Policy, Trust, UnsurePiece
 from schemas.errors import AudioRefused
 from schemas.lifecycle import Event, StageName
-from schemas.order import DecodedBy
+from schemas.menu import MenuVersion
 from schemas.priced_cart import Finding
 from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
 from schemas.review import ReviewReason
@@ -22,55 +24,76 @@ from schemas.sentences.sentences import sentences
 from schemas.shops.settings import Acceptance
 from schemas.transcript import Transcript, joined
 from schemas.writable import clean
-from services.decoding.ports import CartRequest, DecodedCart
+from services.decoding.ports import CartDecoder, CartRequest, DecodedCart
 from services.pipeline.ask_customer import ask_again
-from services.pipeline.ports import Tools
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
 from services.transcription.audio.containers import AudioContainer
-from services.transcription.ports import Recording
+from services.transcription.ports import Recording, Transcriber
 from services.transcription.second import with_second
 from services.transcription.transcribe import transcribe_recording
 from services.validation.alignment import aligned
-from services.validation.decide import decide, doubts
+from services.validation.decide import decide
 from services.validation.inner_sizes import without_inner_sizes
 from services.validation.notes import with_left_out
 from services.validation.portions import has_nested, placed
 from services.validation.questions import with_kept_answers
 from services.validation.whole_cart import with_kept_items
 
+if TYPE_CHECKING:
+    from services.transcription.audio.audio import Samples
+
 DOUBTED = 0.9
 """A number or name of the model's cart with a lower probability is shown to the reviewer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What stages use. Engines are functions, so that a worker loads only the one its stage needs."""
+
+    transcriber: Callable[[], Transcriber]
+    decoder: Callable[[], CartDecoder]
+    menu: Callable[[str, str, int], MenuVersion]
+    """By shop, id and version."""
+    recording: Callable[[str], AbstractContextManager[Path]]
+    """A recording as a local file, in a `with`; raises RecordingLost, StorageUnavailable."""
+    decode_audio: Callable[[Path], Samples]
+    """Decode a recording to samples, as in `Recording.samples`."""
+    second_transcriber: Callable[[], Transcriber | None]
+    agreement: Callable[[str, str, float], float | None]
+    """Measured share of right orders where two recognizers agree, by their `Transcript.source` and the
+    first one's confidence."""
+    policy: Policy
+    accepts: Callable[[str], Acceptance] = lambda _: Acceptance()
+    """By shop."""
+    compact: Callable[[Recording], str | None] = lambda _: None
+    """Store a smaller copy of the recording, as FLAC, and return its key; None if it is small already."""
+    drop_recording: Callable[[str], object] = lambda _: None
+    """Delete a stored recording, by its key, that no order refers to."""
+    times_asked_again: Callable[[OrderRecord], int] = lambda _: 2**31
+    """How often the customer was asked to repeat an order in the last hour."""
+    chunked_prefill: bool = False
+    """True if an order may be handed back while its menu is new to the model; see `CartRequest`."""
+    called_off: threading.Event | None = None
+    """Set once the order is no longer this worker's; long work may stop then."""
+
+
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Transcribe the recordings that are not yet. Silence in all of them goes to a human, undecoded."""
-    utterances = _all_transcribed(order, tools)
+    utterances = tuple(_transcribed(one, order, tools) for one in order.all_utterances)
     transcript = joined([one.transcript for one in utterances if one.transcript is not None])
     if not transcript.nothing_was_said:
         return Outcome(Event.TRANSCRIBED, transcript=transcript, utterances=utterances)
     finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
-    if again := ask_again(order, None, (finding,), tools, StageName.TRANSCRIBE):
+    if again := ask_again(order, None, (finding,), tools.times_asked_again, StageName.TRANSCRIBE):
         return replace(again, utterances=utterances)
     return Outcome(
         Event.DOUBTED,
         transcript=transcript,
         utterances=utterances,
         findings=(finding,),
-        reasons=doubts(transcript, [finding], asr_threshold=tools.policy.asr_threshold),
+        reasons=(ReviewReason.NOTHING_HEARD,),
     )
-
-
-def _all_transcribed(order: OrderRecord, tools: Tools) -> tuple[StoredUtterance, ...]:
-    utterances: list[StoredUtterance] = []
-    with ExitStack() as on_error:
-        for utterance in order.all_utterances:
-            transcribed = _transcribed(utterance, order, tools)
-            utterances.append(transcribed)
-            if transcribed.audio_key not in (None, utterance.audio_key):  # a copy that no order refers to yet
-                on_error.callback(tools.drop_recording, transcribed.audio_key)
-        on_error.pop_all()
-    return tuple(utterances)
 
 
 def _transcribed(utterance: StoredUtterance, order: OrderRecord, tools: Tools) -> StoredUtterance:
@@ -80,10 +103,14 @@ def _transcribed(utterance: StoredUtterance, order: OrderRecord, tools: Tools) -
         return utterance
     if utterance.audio_key is None:
         raise ValueError("An utterance without a transcript must have a recording")
+    names = names_of(tools.menu(order.shop, order.menu_id, order.menu_version).menu)
     try:
         with tools.recording(utterance.audio_key) as file:
             recording = Recording(file, tools.decode_audio, tools.called_off)
-            transcript = _transcript(recording, order, tools)
+            transcript = transcribe_recording(
+                recording, order.language, names, tools.transcriber(), floor=tools.policy.asr_threshold
+            )
+            transcript = with_second(recording, transcript, names, tools.second_transcriber, tools.agreement)
             found: dict[str, Any] = {"transcript": transcript}
             if flac := tools.compact(recording):
                 found |= {"audio_key": flac, "audio_format": AudioContainer.FLAC.value}
@@ -95,17 +122,11 @@ def _transcribed(utterance: StoredUtterance, order: OrderRecord, tools: Tools) -
     return utterance.model_copy(update=found)
 
 
-def _transcript(recording: Recording, order: OrderRecord, tools: Tools) -> Transcript:
-    names = names_of(tools.menu(order.shop, order.menu_id, order.menu_version).menu)
-    first = transcribe_recording(
-        recording, order.language, names, tools.transcriber(), floor=tools.policy.asr_threshold
-    )
-    return with_second(recording, first, names, tools.second_transcriber, tools.agreement)
-
-
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
     """Have the language model write the cart from the transcripts of one or two recognizers."""
-    transcript = transcript_of(order)
+    if order.transcript is None:
+        raise ValueError("A transcribed order must have a transcript")
+    transcript = order.transcript
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).menu
     second = "" if transcript.agreed else transcript.second or ""
     request = CartRequest(clean(transcript.text), menu, clean(second), tools.chunked_prefill)
@@ -124,13 +145,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
         Event.DECODED,
         draft=draft,
         answer=model_answer(reading, trust),
-        engine=DecodedBy(
-            decoder=reading.engine,
-            grammar=reading.grammar,
-            prompt_tokens=reading.prompt_tokens,
-            completion_tokens=reading.completion_tokens,
-            cached_tokens=reading.cached_tokens,
-        ),
+        engine=reading.by,
     )
 
 
@@ -160,7 +175,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     """Check the draft against menu and transcript, and price it. Without a doubt the order is complete, or
     shown to its customer for confirmation; with any, it goes to review. What the customer chose before they
     said more is not asked again."""
-    transcript = transcript_of(order)
+    transcript = order.known_transcript
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).at(order.created_at)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
@@ -172,13 +187,11 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         kept = with_kept_answers(draft, order.before, decided.findings)
         if kept != draft:
             draft, decided = kept, decide(kept, transcript, menu, answer, policy)
-    if again := ask_again(order, draft, decided.findings, tools, StageName.VALIDATE):
+    if again := ask_again(order, draft, decided.findings, tools.times_asked_again, StageName.VALIDATE):
         return again
     decision = decided.decision
     return Outcome(
-        _accepted(order, decided.findings, policy.accepts)
-        if decision.verdict is Verdict.ACCEPTED
-        else Event.DOUBTED,
+        Event.DOUBTED if decision.reasons else _accepted(order, decided.findings, policy.accepts),
         draft=draft,
         cart=decided.cart,
         findings=decided.findings,
@@ -205,10 +218,3 @@ def ask_human(reason: ReviewReason, code: str, message: str, language: str) -> O
         reasons=(reason,),
         detail={"reasons": [reason.value], "code": code},
     )
-
-
-def transcript_of(order: OrderRecord) -> Transcript:
-    """Return a transcribed order's transcript; raises ValueError if it has none."""
-    if order.transcript is None:
-        raise ValueError("A transcribed order must have a transcript")
-    return order.transcript

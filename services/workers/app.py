@@ -35,7 +35,7 @@ from infra.sql.prepare import prepare
 from schemas.errors import EngineMisconfigured, InputError
 from schemas.lifecycle import StageName
 from services.bootstrap import Container, bootstrap
-from services.pipeline import order_metrics
+from services.pipeline import problems
 from services.pipeline.flow import FLOW, INLINE_S, Stage
 from services.pipeline.runner import ATTEMPTS, Runner
 from services.workers.drain import DRAIN_S, Drain
@@ -77,7 +77,7 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
     measures.set_part("+".join(_queues))
-    measures.initialize(order_metrics.RARE, order_metrics.TROUBLES)
+    measures.initialize(problems.RARE, problems.TROUBLES)
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
@@ -138,7 +138,7 @@ def _start() -> None:
     main = os.getpid() if _threads else os.getppid()
     _runner = Runner(
         orders=_container.orders,
-        doorbell=_container.doorbell,
+        ring=_container.doorbell.ring,
         tools=_container.tools,
         owner=f"{_family(main)}:{os.getpid()}",
         attempts=ATTEMPTS,

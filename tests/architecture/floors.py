@@ -35,7 +35,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "services.shop_scope": (
         "schemas", "infra", "services.decoding", "services.validation", "services.bootstrap", "services.storage",
-        "services.pipeline", "services.recordings",
+        "services.pipeline", "services.doorbell", "services.recordings",
     ),
     "services.workers": (
         "schemas", "infra", "services.bootstrap", "services.settings_checks", "services.readiness",
@@ -43,7 +43,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "services.api": (
         "schemas", "infra", "services.storage", "services.transcription", "services.validation", "services.bootstrap",
-        "services.shop_scope", "services.pipeline", "services.recordings",
+        "services.shop_scope", "services.pipeline", "services.doorbell", "services.recordings",
     ),
     "services.web": (
         "schemas", "infra", "services.validation", "services.bootstrap", "services.shop_scope", "services.pipeline",

@@ -7,7 +7,7 @@ from typing import Any
 
 from schemas.records.orders import NewOrder
 from services.api import __main__ as api
-from services.doorbell import CeleryDoorbell
+from services.doorbell import Doorbell
 from services.storage.orders.store import OrderStore
 from tests.faults.points import folder, strike, wrap
 
@@ -23,12 +23,10 @@ def _create(original: Callable[..., Any], store: OrderStore, new: NewOrder, **na
     return order, created
 
 
-def _ring(
-    original: Callable[..., bool], bell: CeleryDoorbell, order_id: str, state: Any, **named: Any
-) -> bool:
+def _ring(original: Callable[..., bool], bell: Doorbell, order_id: str, state: Any, *delay: float) -> bool:
     metadata = _known.pop(order_id, None)
     strike(metadata, "accept/before_enqueue")
-    done = original(bell, order_id, state, **named)
+    done = original(bell, order_id, state, *delay)
     strike(metadata, "accept/after_enqueue")
     return done
 
@@ -37,7 +35,7 @@ def main() -> None:
     """Serve like `python -m services.api`."""
     if folder() is not None:
         wrap(OrderStore, "create", _create)
-        wrap(CeleryDoorbell, "ring", _ring)
+        wrap(Doorbell, "ring", _ring)
     api.main()
 
 

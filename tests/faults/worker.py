@@ -21,9 +21,9 @@ from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.decoding.ports import DecodedCart
-from services.doorbell import CeleryDoorbell
+from services.doorbell import Doorbell
 from services.pipeline import flow
-from services.pipeline.ports import Tools
+from services.pipeline.stages import Tools
 from services.storage.orders import turns
 from services.storage.orders.store import OrderStore
 from services.transcription.ports import Recording
@@ -106,15 +106,13 @@ def _commit(
     return after
 
 
-def _ring(
-    original: Callable[..., Any], bell: CeleryDoorbell, order_id: str, state: Any, **named: Any
-) -> bool:
+def _ring(original: Callable[..., Any], bell: Doorbell, order_id: str, state: Any, *delay: float) -> bool:
     names = [stage.name for stage in flow.FLOW.values()]
     index = names.index(flow.FLOW[state].name)
     before = names[index - 1] if index else "accept"
     metadata = _known.get(order_id)
     strike(metadata, f"{before}/before_enqueue")
-    rung = original(bell, order_id, state, **named)
+    rung = original(bell, order_id, state, *delay)
     strike(metadata, f"{before}/after_enqueue")
     return bool(rung)
 
@@ -147,7 +145,7 @@ Container._compact = lambda *_: None  # type: ignore[assignment, method-assign]
 for _state, _stage in tuple(flow.FLOW.items()):
     flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))
 if folder() is not None:
-    wrap(CeleryDoorbell, "ring", _ring)
+    wrap(Doorbell, "ring", _ring)
     wrap(OrderStore, "claim_next", _claim)
     wrap(OrderStore, "commit", _commit)
     wrap(Request, "acknowledge", _acknowledge)

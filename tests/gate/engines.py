@@ -15,7 +15,7 @@ from schemas.decision import Policy
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.decoding.ports import CartDecoder, CartRequest, DecodedCart
-from services.pipeline.ports import Tools
+from services.pipeline.stages import Tools
 from services.transcription.confidence import agreement
 from services.transcription.ports import Recording, Transcriber
 from tests.gate.tape import Key, Tape, digest

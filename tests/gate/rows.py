@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from schemas.compare import canonical
 from services.learning.evaluation.answering import outcomes
 from services.learning.evaluation.run import predict
-from services.pipeline.ports import Tools
+from services.pipeline.stages import Tools
 from tests.gate.sets import Order, gold_cart
 
 Decision = Literal["accepted", "asked", "human"]

@@ -7,13 +7,16 @@ tried for a while: the sweeper finds those orders in SQL.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 from anyio import CapacityLimiter, to_thread
 
 from schemas.lifecycle import State
-from services.pipeline.ports import Doorbell
+
+if TYPE_CHECKING:
+    from services.doorbell import Doorbell
 
 log = structlog.get_logger(__name__)
 

@@ -24,7 +24,7 @@ from schemas.shops.settings import Acceptance
 from schemas.transcript import Transcript, joined
 from schemas.writable import clean
 from services.pipeline.flow import FLOW
-from services.pipeline.ports import Tools
+from services.pipeline.stages import Tools
 
 _FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "decision", "engine", "error")
 MAX_ERROR_CHARS = 500

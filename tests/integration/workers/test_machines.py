@@ -57,7 +57,7 @@ class Worker:
         self.transcriber, self.bell = FixedTranscriber(), Bell()
         decoder = ScriptedDecoder([LATTE])
         tools = replace(self.box.tools, transcriber=lambda: self.transcriber, decoder=lambda: decoder)
-        self.runner = Runner(self.orders, self.bell, tools, "elsewhere", attempts=ATTEMPTS, lease_s=60)
+        self.runner = Runner(self.orders, self.bell.ring, tools, "elsewhere", attempts=ATTEMPTS, lease_s=60)
 
     def transcribe(self, order_id: str) -> State | None:
         """Transcribe and decode once, without the delay before a retry."""

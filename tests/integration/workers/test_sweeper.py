@@ -16,7 +16,7 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.bootstrap import Container
-from services.doorbell import CeleryDoorbell
+from services.doorbell import Doorbell
 from services.workers.sweeper import sweep
 from tests.stand_ins import Pipeline
 
@@ -134,7 +134,7 @@ def test_without_redis_nothing_is_rung(world: Pipeline, database_url: str, tmp_p
 
 @pytest.mark.parametrize("junk", ["free text", "[]", "{}", '{"body": "!", "headers": {"task": "t"}}', "3"])
 def test_foreign_messages_are_ignored(server: EmbeddedRedis, queue: redis.Redis, junk: str) -> None:
-    doorbell = CeleryDoorbell(make_celery(server.url))
+    doorbell = Doorbell(make_celery(server.url))
     queue.hset("unacked", "tag", junk)
     assert doorbell.ring("ord_1", State.TRANSCRIBED)
     assert doorbell.held(30) == Counter([State.TRANSCRIBED])

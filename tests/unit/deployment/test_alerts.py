@@ -24,7 +24,7 @@ from services.api.counts import DatabaseCounts
 from services.api.gate.limits import refusal_counter
 from services.api.metrics import Metrics
 from services.bootstrap import Container
-from services.pipeline import order_metrics
+from services.pipeline import problems
 from tests.shown import labels_in, names_in
 from tests.stand_ins import AWAY, Pipeline
 
@@ -64,7 +64,7 @@ EXPRESSIONS = {
 def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     """All metrics of a worker, of the API, and of a database with an order in it."""
     measures.set_part("decode")
-    measures.initialize(order_metrics.RARE, order_metrics.TROUBLES)
+    measures.initialize(problems.RARE, problems.TROUBLES)
     with measures.time_stage("decode"), measures.time_engine("decoder"):
         measures.observe_wait("decode", 1)
     with measures.time_sweep("sweep"):
@@ -115,8 +115,8 @@ def test_every_label_that_is_asked_for_is_there(what: str, text: str) -> None:
 def test_the_rules_labels_for_problems_are_those_that_are_counted() -> None:
     codes = set(re.findall(r'code="([a-z_]+)"', json.dumps(ALERTS).replace('\\"', '"')))
     kinds = set(re.findall(r'kind="([a-z_]+)"', json.dumps(ALERTS).replace('\\"', '"')))
-    assert codes <= {code for _, code in order_metrics.RARE}
-    assert kinds <= {kind for kind, _ in order_metrics.RARE} | {"transcription", "meaning"}
+    assert codes <= {code for _, code in problems.RARE}
+    assert kinds <= {kind for kind, _ in problems.RARE} | {"transcription", "meaning"}
 
 
 def test_every_alert_is_tried_and_has_its_place_in_the_runbook() -> None:

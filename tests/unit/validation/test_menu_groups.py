@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -112,7 +112,7 @@ def test_an_item_out_of_its_hours_is_told_apart_from_one_that_is_sold_out() -> N
     """By when the order began, however late it is validated."""
     policy = Policy(asr_threshold=0.5, max_total=50_000)
     version = MenuVersion(shop="main", menu=WRITTEN, version=1, digest="", created_at=NINE)
-    tools: Any = SimpleNamespace(menu=lambda *_: version, policy=policy, accepts=lambda _: Acceptance())
+    tools: Any = Mock(policy=policy, menu=lambda *_: version, accepts=lambda _: Acceptance())
     order = replace(in_review(ordered("breakfast", RANCH)), answer=ModelAnswer(probability=1.0))
     night, sold_out = datetime(2027, 1, 10, 2, tzinfo=UTC), datetime(2027, 1, 4, 14, tzinfo=UTC)
     done = [validate(replace(order, created_at=when), tools) for when in (NINE, night, sold_out)]
