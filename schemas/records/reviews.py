@@ -44,7 +44,7 @@ class ReviewRecord:
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """One undecided review in the queue, with its order's words, findings and menu; `unsure` are the words
+    """One undecided review in the queue, with its order's words and findings; `unsure` are the words
     most in doubt, `unused` those not in the cart."""
 
     review: ReviewRecord
@@ -52,8 +52,6 @@ class QueueEntry:
     findings: tuple[Finding, ...]
     unsure: tuple[str, ...]
     unused: tuple[str, ...]
-    menu_id: str
-    spoken: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAct:
-    """One action of a reviewer; `services/storage/reviews/log.py` lists the actions."""
+    """One action of a reviewer; `services/storage/reviews/store.py` lists the actions."""
 
     review_id: str
     at: datetime

@@ -127,7 +127,7 @@ def test_a_correction_by_keyboard_with_live_price(desk: Desk, page: Page) -> Non
     order = desk.world.parts.orders.get(review.order_id)
     assert order.cart is not None
     assert order.cart.total == 1485
-    act = desk.world.parts.review_log.of(review.id)[-1]
+    act = desk.world.parts.reviews.acts(review.id)[-1]
     assert (act.actor, act.reason, act.before, act.after) == (
         "Ann",
         "heard it again",
@@ -227,7 +227,7 @@ def test_a_stale_decision_shows_the_order_as_it_is_now(desk: Desk, browser: Brow
         ann.get_by_label("Size").select_option("S")
         expect(ann.locator("#total")).to_have_text("$4.95")
         # Her lease ran out at lunch; Bob took the order over and settled it.
-        parts.reviews.renew(review.id, "Ann", 0)
+        parts.reviews.claim(review.id, "Ann", 0)
         held = parts.reviews.claim(review.id, "Bob", 60)
         cart = {"lines": [LATTE | {"quantity": 2}]}
         bobs = ShopScope(parts, of_person("main", "Bob", Role.REVIEWER), TESTER)

@@ -20,7 +20,7 @@ from schemas.errors import Overloaded, TooManyOrders
 from schemas.shops.access import PAGE, source_of
 from services.api.gate.limits import amounts, refusal_counter
 from services.bootstrap import Container
-from services.storage.orders.load import Load
+from services.storage.orders.load import WINDOW_S, Load
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +39,7 @@ def wait_s(load: Load) -> int:
 
     Then there is room again and workers are still busy; the jitter spreads the retries.
     """
-    seconds = load.waiting / 2 / load.per_second if load.left else UNMEASURED_S
+    seconds = load.waiting / 2 * WINDOW_S / load.left if load.left else UNMEASURED_S
     return max(1, min(MAX_WAIT_S, math.ceil(seconds * random.uniform(0.8, 1.2))))  # noqa: S311 (no secret)
 
 

@@ -64,7 +64,7 @@ async def stream(request: Request, box: ShopScope, order_id: str, last_event_id:
     with waiting.on(box.shop, order_id) as watch:
         order = (await watch.look()).order
         first = await watch.happened(after)
-    if not first.events and order.state in TERMINAL:
+    if not first and order.state in TERMINAL:
         return Response(status_code=204)
     return EventSourceResponse(
         _follow(waiting, box, order_id, after),
@@ -80,11 +80,11 @@ async def _follow(
     with waiting.on(box.shop, order_id) as watch:
         while await watch.changed():
             try:
-                happened = await watch.happened(after)
+                events = await watch.happened(after)
             except SaycartError as error:
                 log.warning("events.cut", order_id=order_id, code=error.code)
                 return
-            for stored in happened.events:
+            for stored in events:
                 after = stored.seq
                 shown = present.event(stored, for_customer=box.access.order is not None)
                 yield ServerSentEvent(

@@ -12,17 +12,15 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
 
 import structlog
 from anyio import CapacityLimiter, create_task_group, to_thread
 
 from schemas.errors import NotFound, SaycartError
-from services.storage.orders.watched import BEHIND, UNSEEN, Happened, Look, Versions, WatchedStore
+from schemas.records.orders import StoredEvent
+from services.storage.orders.watched import BEHIND, UNSEEN, Look, Versions, WatchedStore
 
 log = structlog.get_logger(__name__)
-
-Read = TypeVar("Read", Look, Happened)
 
 MIN_PAUSE_S, MAX_PAUSE_S = 0.04, 1.0
 """Seconds between two queries."""
@@ -67,14 +65,20 @@ class Watch:
             NotFound: the shop has no such order.
             StorageUnavailable: the database is not responding.
         """
-        look = await self._read(self._waiting.store.look)
-        if look.order.shop != self._shop:
+        waiting = self._waiting
+        look = await to_thread.run_sync(waiting.store.look, self._id, limiter=waiting.readers)
+        if look is None or look.order.shop != self._shop:
             raise NotFound(f"No order {self._id}")
+        self._seen = look.versions
+        self._order.saw(look.versions)
         return look
 
-    async def happened(self, after: int) -> Happened:
-        """Return the order's history after that event; raises as `look`."""
-        return await self._read(self._waiting.store.happened, after)
+    async def happened(self, after: int) -> list[StoredEvent]:
+        """Return the order's history after that event. Raises StorageUnavailable."""
+        waiting, newest = self._waiting, self._order.newest
+        events = await to_thread.run_sync(waiting.store.happened, self._id, after, limiter=waiting.readers)
+        self._seen = newest
+        return events
 
     async def changed(self, until: float = math.inf, gone: asyncio.Future[None] | None = None) -> bool:
         """Wait for a change since the last look. Return False at `until` (monotonic clock), once `gone` is
@@ -89,14 +93,6 @@ class Watch:
             timeout = None if math.isinf(remaining_s) else remaining_s
             await asyncio.wait(awaited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         return False
-
-    async def _read(self, read: Callable[..., Read | None], *arguments: object) -> Read:
-        result = await to_thread.run_sync(read, self._id, *arguments, limiter=self._waiting.readers)
-        if result is None:
-            raise NotFound(f"No order {self._id}")
-        self._seen = result.versions
-        self._order.saw(result.versions)
-        return result
 
 
 class Waiting:

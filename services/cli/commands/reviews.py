@@ -10,7 +10,7 @@ import typer
 
 from schemas.shops.access import MAIN_SHOP
 from services.cli.client import errors_shown, opened
-from services.storage.reviews.log import ReviewLog
+from services.storage.reviews.store import ReviewStore
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -25,7 +25,7 @@ def export(
     from services.learning.evaluation.corrections import gold_rows
 
     with errors_shown() as console, opened() as box:
-        settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)
+        settled = ReviewStore(box.database, shop).settled(within_s=None if days is None else days * 86_400)
         rows = [json.dumps(row, ensure_ascii=False) + "\n" for row in gold_rows(settled)]
         out.write_text("".join(rows), encoding="utf-8")
         console.print(f"{len(rows)} corrected of {len(settled)} settled orders in {out}")

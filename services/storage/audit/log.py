@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.shops.audit import UNKNOWN, Actor, Entry, canonical_json, stamp
+from services.storage.base.scoping import OfAllShops
 from services.storage.base.tables_staff import AuditRow, StaffRow
 
 PAGE = 500
@@ -84,11 +85,8 @@ class Verified(NamedTuple):
     faults: list[str]
 
 
-class AuditLog:
+class AuditLog(OfAllShops):
     """Reads the log. Any call may raise StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
 
     def newest(
         self, limit: int, *, shop: str | None = None, action: str | None = None, since: datetime | None = None

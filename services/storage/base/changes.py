@@ -1,4 +1,4 @@
-"""Changes rows by compare-and-set, and moves orders through their states."""
+"""Changes rows by compare-and-set, and moves orders through their states, with their messages to the shop."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, update
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
+from schemas.compare import corrections
 from schemas.errors import StaleState
-from schemas.lifecycle import State, advance
+from schemas.lifecycle import STATUS, State, advance
+from schemas.open_questions import question_of
+from schemas.priced_cart import MenuRef
 from schemas.records.orders import OrderRecord, Outcome
+from schemas.shops.webhook import ASKS, CHANGED, TAKEN, TYPES, WebhookMessage, WebhookOrder
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import columns_of, order_of, without_recordings
+from services.storage.base.mapping import columns_of, order_of
 from services.storage.base.table_base import Base
-from services.storage.base.tables import EventRow, OrderRow, OutboxRow, ReviewRow
-from services.storage.outbox.messages import add_messages
+from services.storage.base.tables import EventRow, OrderRow, OutboxRow, ReviewRow, WebhookEndpointRow
 
 Row = TypeVar("Row", OrderRow, OutboxRow)
 
@@ -73,7 +76,8 @@ def move(session: Session, now: datetime, order: OrderRecord, outcome: Outcome, 
     columns = columns_of(order, outcome) | more
     if outcome.refused or state is State.CANCELLED:
         utterances = columns.get("utterances") or order.utterances
-        columns |= {"audio_key": None, "utterances": without_recordings(utterances)}
+        released = {"audio_key": None}
+        columns |= released | {"utterances": tuple(one.model_copy(update=released) for one in utterances)}
     row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
     record_event(session, row, outcome.event.value, now, outcome.detail)
     if state is State.IN_REVIEW and order.state is not state:
@@ -120,3 +124,51 @@ def _open_review(session: Session, now: datetime, order: OrderRow) -> None:
     )
     if reopened.first() is None:
         session.add(ReviewRow(id=new_id("rev"), shop_id=order.shop_id, order_id=order.id, version=1, **fresh))
+
+
+def add_messages(session: Session, now: datetime, before: OrderRecord, order: OrderRecord) -> None:
+    """Add a message about the order's new state for each endpoint of its shop that subscribes to it. The
+    order's version is its sequence number."""
+    if not (kinds := _kinds(before, order)):
+        return
+    data = WebhookOrder(
+        order_id=order.id,
+        shop=order.shop,
+        seq=order.version,
+        status=STATUS[order.state],
+        menu=MenuRef(id=order.menu_id, version=order.menu_version),
+        cart=order.cart,
+        question=question_of(order),
+        changed=list(corrections(before.cart or order.before, order.cart)),
+        metadata=order.metadata,
+        error=order.error,
+    )
+    table = WebhookEndpointRow
+    query = select(table.id, table.events).where(table.shop_id == order.shop)
+    for endpoint_id, events in session.execute(query.order_by(table.created_at, table.id)):
+        if kind := next((kind for kind in kinds if events is None or kind in events), None):
+            message = WebhookMessage(type=kind, timestamp=now, data=data)
+            row = OutboxRow(
+                id=new_id("msg"),
+                order_id=order.id,
+                endpoint_id=endpoint_id,
+                seq=order.version,
+                type=kind,
+                payload=message.model_dump(mode="json"),
+                created_at=now,
+                due_at=now,
+            )
+            session.add(row)
+
+
+def _kinds(before: OrderRecord, order: OrderRecord) -> list[str]:
+    """Return the types of the message that an endpoint may subscribe to, most specific first; empty while the
+    order is being processed."""
+    if order.taken_at != before.taken_at:
+        return [TAKEN]
+    if (by_state := TYPES.get(order.state)) is None:
+        return []
+    if question_of(order) is not None:
+        return [ASKS, by_state]
+    more_was_added = order.state is State.PROPOSED and before.cart is None and order.before is not None
+    return [CHANGED, by_state] if more_was_added or before.state is order.state else [by_state]

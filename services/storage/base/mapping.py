@@ -46,11 +46,6 @@ def columns_of_utterances(utterances: Sequence[StoredUtterance]) -> dict[str, An
     }
 
 
-def without_recordings(utterances: Iterable[StoredUtterance]) -> tuple[StoredUtterance, ...]:
-    """Return the utterances without their recordings' keys."""
-    return tuple(one.model_copy(update={"audio_key": None}) for one in utterances)
-
-
 def review_of(row: ReviewRow) -> ReviewRecord:
     status = row.status if row.status in _STATUSES else "unknown"
     return ReviewRecord(**fields_of(row, ReviewRecord) | {"shop": row.shop_id, "status": status})

@@ -20,6 +20,13 @@ from services.storage.base.tables import ShopRow
 Row = TypeVar("Row", bound=Base)
 
 
+class OfAllShops:
+    """A store of what belongs to no shop, or of all shops' rows."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+
+
 class OfShop:
     """A store of one shop's rows, or of all with `EVERY_SHOP`. Each call is one transaction unless it says
     otherwise. Any call may also raise StorageUnavailable."""

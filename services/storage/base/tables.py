@@ -155,7 +155,7 @@ class ReviewRow(Base):
 
 
 class ReviewRecordRow(Base):
-    """One action of a reviewer; append-only, see `reviews/log.py`."""
+    """One action of a reviewer; append-only, see `reviews/store.py`."""
 
     __tablename__ = "review_records"
 

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from sqlalchemy import JSON, and_, case, func, select, text, type_coerce
 
-from infra.sql.database import Database
 from schemas.lifecycle import WAITING, State
 from schemas.shops.access import PAGE, is_page
+from services.storage.base.scoping import OfAllShops
 from services.storage.base.tables import (
     LEFT,
     UNDECIDED,
@@ -40,10 +40,6 @@ class Load:
     in_review: dict[tuple[str, str], int] = field(default_factory=dict)
     seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
-    @property
-    def per_second(self) -> float:
-        return self.left / WINDOW_S
-
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
@@ -59,11 +55,8 @@ def _age_s(now: datetime, at: datetime | None) -> float:
     return max(0.0, (now - at).total_seconds()) if at is not None else 0.0
 
 
-class LoadStore:
+class LoadStore(OfAllShops):
     """Every call is one read, and may raise StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
 
     def load(self) -> Load:
         """Count waiting orders and recent work. An order that staff settled in the last minute counts as one

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, select, update
 
-from schemas.errors import Conflict, InputError
+from schemas.errors import Conflict
 from schemas.lifecycle import STATUS, TERMINAL, Event, State
 from schemas.records.orders import (
     Idempotency,
@@ -18,16 +18,14 @@ from schemas.records.orders import (
     StoredEvent,
     StoredUtterance,
 )
-from schemas.shops.access import EVERY_SHOP
 from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.ids import new_id, page_of, paged
 from services.storage.base.mapping import event_of, order_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders import turns
-from services.storage.orders.additions import added, check_open
 from services.storage.orders.claims import Claims
-from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
+from services.storage.orders.intake import added, check_open, first_order, insert_key, insert_order
 from services.storage.orders.replays import Replays, check_unclaimed
 
 
@@ -41,17 +39,13 @@ class OrderStore(Claims, Replays):
 
         Raises:
             IdempotencyMismatch: the key was used with another body.
-            ValueError: this store isn't bound to a shop.
         """
-        if self._shop == EVERY_SHOP:
-            raise ValueError("an order belongs to one shop")
-        try:
-            with writing(self._database) as (session, now):
-                order = insert_order(session, now, new, self._shop, new_id("ord"))
-                insert_key(session, now, idempotency, self._shop, order.id)
-                return order, True
-        except KeyTaken as taken:
-            return first_order(self._database, taken, self._shop), False
+        with writing(self._database) as (session, now):
+            if first := first_order(session, idempotency, self._shop):
+                return first, False
+            order = insert_order(session, now, new, self._shop, new_id("ord"))
+            insert_key(session, now, idempotency, order)
+            return order, True
 
     def get(self, order_id: str) -> OrderRecord:
         """Return an order."""
@@ -64,17 +58,13 @@ class OrderStore(Claims, Replays):
         """Return up to `limit` orders, newest first, and the cursor to the next page, None on the last.
 
         Raises:
-            InputError: an unknown status or an invalid cursor.
+            InputError: an invalid cursor.
         """
         query = paged(OrderRow, cursor, limit + 1, newest_first=True).where(of_shop(OrderRow, self._shop))
-        states = [state for state, shown in STATUS.items() if shown == status]
-        if status is not None and not states:
-            known = ", ".join(dict.fromkeys(STATUS.values()))
-            raise InputError(f"No status {status!r}", hint=f"One of {known}.")
-        if State.UNKNOWN in states:
-            query = query.where(OrderRow.state.not_in(State))
-        elif states:
-            query = query.where(OrderRow.state.in_(states))
+        if status is not None:
+            states = [state for state, shown in STATUS.items() if shown == status]
+            unknown = State.UNKNOWN in states
+            query = query.where(OrderRow.state.not_in(State) if unknown else OrderRow.state.in_(states))
         with self._database.read() as session:
             return page_of([order_of(row) for row in session.scalars(query)], limit)
 
@@ -130,21 +120,20 @@ class OrderStore(Claims, Replays):
         Drops an open question and the result of a current stage. Idempotency as in `create`.
 
         Raises:
-            Conflict: it accepts no more utterances, see `additions.py`.
+            Conflict: it accepts no more utterances, see `check_open`.
             IdempotencyMismatch: the key was used with another body.
         """
-        try:
-            with writing(self._database) as (session, now):
-                order = order_of(self._one(session, OrderRow, order_id, hold=True))
-                insert_key(session, now, idempotency, self._shop, order_id)
-                check_open(session, now, order)
-                event, columns = added(order, new.model_copy(update={"at": now}))
-                moved = move(session, now, order, Outcome(event), **columns)
-                turns.end(session, now, order, seen=now)
-                withdraw_review(session, order_id)
-                return moved, True
-        except KeyTaken as taken:
-            return first_order(self._database, taken, self._shop), False
+        with writing(self._database) as (session, now):
+            order = order_of(self._one(session, OrderRow, order_id, hold=True))
+            if first := first_order(session, idempotency, order.shop):
+                return first, False
+            check_open(session, now, order)
+            event, columns = added(order, new.model_copy(update={"at": now}))
+            moved = move(session, now, order, Outcome(event), **columns)
+            insert_key(session, now, idempotency, order)
+            turns.end(session, now, order, seen=now)
+            withdraw_review(session, order_id)
+            return moved, True
 
     def take(self, order_id: str) -> OrderRecord:
         """Record that the shop is now preparing a completed order; repeated calls have no effect. Raises

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import select, text
 
-from infra.sql.database import Database
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
 from services.storage.base.mapping import event_of, order_of, review_of
+from services.storage.base.scoping import OfAllShops
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 
 Versions = tuple[int, int]
@@ -42,19 +42,8 @@ class Look:
         return self.order.version, self.review.version if self.review else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """An order's events since an earlier one, and the versions that they led to."""
-
-    events: tuple[StoredEvent, ...]
-    versions: Versions
-
-
-class WatchedStore:
-    """Every call is one read, and may raise StorageUnavailable; None for an unknown order."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
+class WatchedStore(OfAllShops):
+    """Every call is one read, and may raise StorageUnavailable."""
 
     def newer(self, seen: Mapping[str, Versions]) -> dict[str, Versions]:
         """Return the versions of those orders that have changed since they were `seen`."""
@@ -63,7 +52,7 @@ class WatchedStore:
             return {order_id: (order, review) for order_id, order, review in rows}
 
     def look(self, order_id: str) -> Look | None:
-        """Return an order with its review."""
+        """Return an order with its review; None for an unknown order."""
         query = select(OrderRow, ReviewRow).outerjoin(ReviewRow, ReviewRow.order_id == OrderRow.id)
         with self._database.read() as session:
             row = session.execute(query.where(OrderRow.id == order_id)).one_or_none()
@@ -72,12 +61,8 @@ class WatchedStore:
         order, review = row
         return Look(order_of(order), review_of(review) if review else None)
 
-    def happened(self, order_id: str, after: int) -> Happened | None:
-        """Return an order's events with a greater number than `after`."""
+    def happened(self, order_id: str, after: int) -> list[StoredEvent]:
+        """Return an order's events with a greater number than `after`; empty for an unknown order."""
         rows = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
         with self._database.read() as session:
-            newest = session.execute(_NEWER, {"seen": json.dumps({order_id: UNSEEN})}).one_or_none()
-            if newest is None:
-                return None
-            events = tuple(map(event_of, session.scalars(rows.order_by(EventRow.seq))))
-        return Happened(events, (newest[1], newest[2]))
+            return [event_of(row) for row in session.scalars(rows.order_by(EventRow.seq))]

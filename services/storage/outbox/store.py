@@ -15,10 +15,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from sqlalchemy.orm import Session, aliased
 
-from infra.sql.database import Database
 from schemas.errors import NotFound
 from services.storage.base.changes import swap, writing
 from services.storage.base.ids import paged
+from services.storage.base.scoping import OfAllShops
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 
 MAX_ERROR_CHARS = 300
@@ -26,12 +26,9 @@ IS_OPEN = and_(OutboxRow.delivered_at.is_(None), OutboxRow.dead_at.is_(None))
 IS_DEAD = OutboxRow.dead_at.is_not(None)
 
 
-class Outbox:
+class Outbox(OfAllShops):
     """Returns messages as detached rows. Each call is one transaction, and may also raise
     StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
 
     def endpoints_due(self) -> builtins.list[str]:
         """List endpoints that may have due messages, by one index lookup each."""

@@ -15,9 +15,9 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from infra.addresses import counted_as
-from infra.sql.database import Database
 from schemas.errors import TooManyAttempts
 from services.storage.base.changes import writing
+from services.storage.base.scoping import OfAllShops
 from services.storage.base.tables_staff import SignInRow
 
 FIRST_WAIT_S = 2
@@ -57,11 +57,8 @@ Counted = tuple[str, ...]
 """Keys under which one attempt was counted."""
 
 
-class Attempts:
+class Attempts(OfAllShops):
     """The counts, shared by all processes in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
 
     def count(self, name: str, address: str, *, code: bool = False) -> Counted:
         """Count an attempt under `name`, by password or by `code`.

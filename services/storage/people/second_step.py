@@ -17,13 +17,13 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from infra.passwords import readable_secret
-from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.access import EVERY_SHOP
 from schemas.shops.audit import UNKNOWN, Actor
 from schemas.shops.staff import StaffSession
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
+from services.storage.base.scoping import OfAllShops
 from services.storage.base.tables_staff import StaffRecoveryRow, StaffRow, StaffTotpRow
 from services.storage.people.sessions import end_sessions, get_account, lock_account
 
@@ -33,12 +33,9 @@ RECOVERY_CODES = 10
 _WINDOW = (0, -1, 1)
 
 
-class SecondSteps:
+class SecondSteps(OfAllShops):
     """Sets up and removes the second step. Any call may raise StorageUnavailable, and NotFound for an unknown
     account."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
 
     def begin(self, own: StaffSession) -> None:
         """Create a secret, which is used only after `confirm`. Raises Conflict if a second step is on."""

@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from infra.sql.database import Database
 from schemas.errors import NotFound, StorageUnavailable
 from schemas.shops.access import EVERY_SHOP, Role, of_person
 from schemas.shops.audit import Actor
@@ -23,7 +22,7 @@ from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import fields_of
-from services.storage.base.scoping import of_shop
+from services.storage.base.scoping import OfAllShops, of_shop
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import (
     StaffChallengeRow,
@@ -36,11 +35,8 @@ from services.storage.base.tables_staff import (
 USED_EVERY_S = 60.0
 
 
-class SessionStore:
+class SessionStore(OfAllShops):
     """Any call may raise StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
 
     def of(self, token: str, idle_s: float, *, used: bool = True) -> StaffSession | None:
         """Return the session of a cookie's token; None if it is unknown or over, or its account is disabled.

@@ -93,7 +93,6 @@ class ErasureStore(OfShop):
             if row.erased_at is not None and row.audio_key is None:
                 return order_of(row)
             spoke = row.audio_key is not None
-            row.audio_key = None
             wipe(session, now, [row])
             session.flush()
             session.expire(row)
@@ -103,7 +102,7 @@ class ErasureStore(OfShop):
 
 
 def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
-    """Erase the personal data of ended orders, which the caller has locked, except for recordings."""
+    """Erase the personal data of ended orders, which the caller has locked, and release their recordings."""
     ids = [row.id for row in rows]
     documents = (OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.answer, OrderRow.decision)
     orders = raw_documents(session, ids, *documents)
@@ -111,7 +110,7 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
         stored = orders[row.id]
         _put(
             row,
-            **dict.fromkeys(("transcript", "draft", "before", "metadata_", "client")),
+            **dict.fromkeys(("audio_key", "transcript", "draft", "before", "metadata_", "client")),
             utterances=(),
             cart=redaction.cart(stored.cart),
             error=redaction.error(stored.error),

@@ -61,19 +61,13 @@ def _release_recordings(session: Session, _now: datetime, rows: Sequence[OrderRo
         row.audio_key, row.utterances = None, utterances
 
 
-def _erase(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
-    for row in rows:
-        row.audio_key = None
-    wipe(session, now, rows)
-
-
 def _delete(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
     session.execute(delete(OrderRow).where(OrderRow.id.in_([row.id for row in rows])))
 
 
 STEPS: dict[str, tuple[str, CarryOut]] = {
     "orders": (ENDED, _delete),
-    "transcripts": (HAS_WORDS, _erase),
+    "transcripts": (HAS_WORDS, wipe),
     "recordings": (HAS_RECORDING, _release_recordings),
 }
 """Deletes whole orders; erases personal data with the recordings; releases the recordings alone."""

@@ -1,31 +1,42 @@
-"""The queue of reviews that wait for a person."""
+"""Reading reviews: the queue of those that wait for a person, reviewers' actions, settled reviews."""
 
 from __future__ import annotations
 
 import builtins
+from datetime import timedelta
 
 from sqlalchemy import String, and_, cast, func, or_, select, text, true
 from sqlalchemy.orm import load_only
 
-from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
+from schemas.records.reviews import Queue, QueueEntry, ReviewAct, ReviewRecord, Settled
 from schemas.review import ReviewReason
 from schemas.shops.access import PAGE
 from services.storage.base.ids import page_of, paged
-from services.storage.base.mapping import review_of, unsure_pieces
+from services.storage.base.mapping import fields_of, order_of, review_of, unsure_pieces
 from services.storage.base.scoping import OfShop, of_shop
-from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
+from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRecordRow, ReviewRow
 
 MAX_OF_VISITOR = 500
 _UNDECIDED = text(UNDECIDED)
 # The columns of an order that the queue needs: parsing documents is slow.
-_ENTRY = (
-    *(OrderRow.transcript, OrderRow.findings, OrderRow.answer, OrderRow.decision),
-    *(OrderRow.menu_id, OrderRow.audio_key),
-)
+_ENTRY = OrderRow.transcript, OrderRow.findings, OrderRow.answer, OrderRow.decision
+_ALLERGY = f'"{ReviewReason.ALLERGY_SAID.value}"'  # as JSON, so not within a customer's words
 
 
 class ReviewQueue(OfShop):
-    """The part of the review store that lists undecided reviews."""
+    """The part of the review store that reads."""
+
+    def get(self, review_id: str) -> ReviewRecord:
+        """Return a review."""
+        with self._database.read() as session:
+            return review_of(self._one(session, ReviewRow, review_id))
+
+    def by_order(self, order_id: str) -> ReviewRecord | None:
+        """Return the review of an order, if it has one."""
+        with self._database.read() as session:
+            query = select(ReviewRow).where(ReviewRow.order_id == order_id, of_shop(ReviewRow, self._shop))
+            row = session.scalars(query).one_or_none()
+            return None if row is None else review_of(row)
 
     def list(self, *, limit: int, cursor: str | None) -> tuple[builtins.list[ReviewRecord], str | None]:
         """Return up to `limit` undecided reviews, oldest first, and the cursor to the next page; raises
@@ -35,10 +46,12 @@ class ReviewQueue(OfShop):
             return page_of([review_of(row) for row in session.scalars(query)], limit)
 
     def queue(self, limit: int, show: str = "", who: str = "") -> Queue:
-        """Return up to `limit` undecided reviews, those with an allergy first, then the oldest. `show`: only
-        `mine` (claimed by `who`), `free` ones, or those with an `allergy`; otherwise all."""
+        """Return up to `limit` undecided reviews, the oldest first, after those with an allergy, even if the
+        shop accepts it. `show`: only `mine` (claimed by `who`), `free` ones, or those with an `allergy`;
+        otherwise all."""
         mine = of_shop(ReviewRow, self._shop)
-        of_allergy = cast(ReviewRow.reasons, String).contains(ReviewReason.ALLERGY_SAID.value)
+        documents = ReviewRow.reasons, OrderRow.findings
+        of_allergy = or_(*(cast(document, String).contains(_ALLERGY) for document in documents))
         oldest = (
             select(ReviewRow, OrderRow)
             .options(load_only(*_ENTRY))
@@ -49,16 +62,17 @@ class ReviewQueue(OfShop):
         )
         with self._database.read() as session:
             now = self._database.now(session)
-            ended = or_(ReviewRow.lease_until.is_(None), ReviewRow.lease_until <= now)
             kinds = {
                 "mine": and_(ReviewRow.claimed_by == who, ReviewRow.lease_until > now),
-                "free": ended,
+                "free": or_(ReviewRow.lease_until.is_(None), ReviewRow.lease_until <= now),
                 "allergy": of_allergy,
             }
             kind = kinds.get(show, true())
             held = and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)
             numbers = (func.count(), func.count().filter(held), func.count().filter(kind))
             counted = select(*numbers).select_from(ReviewRow).where(_UNDECIDED, mine)
+            if kind is of_allergy:
+                counted = counted.join(OrderRow)
             waiting, of_held, of_kind = session.execute(counted).one()
             entries = [
                 QueueEntry(
@@ -67,8 +81,6 @@ class ReviewQueue(OfShop):
                     findings=order.findings,
                     unsure=unsure_pieces(order),
                     unused=order.decision.basis.unused if order.decision else (),
-                    menu_id=order.menu_id,
-                    spoken=order.audio_key is not None,
                 )
                 for review, order in session.execute(oldest.where(kind))
             ]
@@ -90,3 +102,29 @@ class ReviewQueue(OfShop):
                 .limit(limit)
             )
             return [review_of(row) for row in session.scalars(query)]
+
+    def acts(self, review_id: str) -> builtins.list[ReviewAct]:
+        """Return all actions on a review, in order."""
+        query = select(ReviewRecordRow).join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
+        query = query.where(ReviewRecordRow.review_id == review_id, of_shop(ReviewRow, self._shop))
+        with self._database.read() as session:
+            rows = session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
+            return [ReviewAct(**fields_of(row, ReviewAct)) for row in rows]
+
+    def settled(self, *, within_s: float | None = None) -> builtins.list[Settled]:
+        """Return decided reviews, latest first: all, or those of the last `within_s` seconds."""
+        query = (
+            select(ReviewRow, OrderRow, ReviewRecordRow)
+            .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+            .join(ReviewRecordRow, ReviewRecordRow.review_id == ReviewRow.id)
+            .where(ReviewRecordRow.action == "decided", of_shop(ReviewRow, self._shop))
+            .order_by(ReviewRecordRow.at.desc(), ReviewRecordRow.id.desc())
+        )
+        with self._database.read() as session:
+            if within_s is not None:
+                since = self._database.now(session) - timedelta(seconds=within_s)
+                query = query.where(ReviewRecordRow.at >= since)
+            return [
+                Settled(review_of(review), order_of(order), act.after)
+                for review, order, act in session.execute(query)
+            ]

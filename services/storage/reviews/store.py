@@ -1,8 +1,16 @@
-"""The review store: claims, questions and decisions. A reviewer holds a review for the length of a lease."""
+"""The review store: claims, questions and decisions. A reviewer holds a review for the length of a lease.
+
+Each action is recorded in `review_records`, which is append-only, in the same transaction:
+
+- `claimed`, `taken_over` (from a reviewer whose lease had run out), `released`
+- `asked`: the question to the customer, as the reason
+- `decided`: the decision, with the carts before and after
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -12,11 +20,11 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision
 from schemas.shops.audit import Actor
+from services.storage.audit.log import record
 from services.storage.base.changes import move, writing
+from services.storage.base.ids import new_id
 from services.storage.base.mapping import order_of, review_of
-from services.storage.base.scoping import of_shop
-from services.storage.base.tables import OrderRow, ReviewRow
-from services.storage.reviews.log import record_act, record_decision
+from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
 from services.storage.reviews.queue import ReviewQueue
 
 # Titles of conflicts.
@@ -27,31 +35,19 @@ class ReviewStore(ReviewQueue):
     """Reviews of one shop. Each call is one transaction. Any call may also raise StorageUnavailable, and
     NotFound for an id that the shop doesn't have."""
 
-    def get(self, review_id: str) -> ReviewRecord:
-        """Return a review."""
-        with self._database.read() as session:
-            return review_of(self._one(session, ReviewRow, review_id))
-
-    def by_order(self, order_id: str) -> ReviewRecord | None:
-        """Return the review of an order, if it has one."""
-        with self._database.read() as session:
-            query = select(ReviewRow).where(ReviewRow.order_id == order_id, of_shop(ReviewRow, self._shop))
-            row = session.scalars(query).one_or_none()
-            return None if row is None else review_of(row)
-
-    def claim(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
+    def claim(self, review_id: str, reviewer: str, lease_s: float, *, held: bool = False) -> ReviewRecord:
         """Claim a review for `lease_s` seconds, renew one's own claim, or take over a lapsed one. Renewing
-        doesn't change `version`.
+        doesn't change `version`. `held`: only renew.
 
         Raises:
-            Conflict: another reviewer holds it, or it is closed.
+            Conflict: another reviewer holds it, it is closed, or one's claim to be renewed has lapsed.
         """
         with writing(self._database) as (session, now):
             seen = self._one(session, ReviewRow, review_id, hold=True)
-            _check_free(seen, reviewer, now)
+            _check_holder(seen, reviewer, now, held=held)
             if not (own := seen.claimed_by == reviewer):
                 action = "taken_over" if seen.status == "claimed" else "claimed"
-                record_act(session, now, review_id, reviewer, action)
+                _record(session, now, review_id, reviewer, action)
             return _change(
                 seen,
                 version=seen.version + (0 if own else 1),
@@ -59,14 +55,6 @@ class ReviewStore(ReviewQueue):
                 claimed_by=reviewer,
                 lease_until=now + timedelta(seconds=lease_s),
             )
-
-    def renew(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
-        """Extend one's own claim; raises Conflict if it has lapsed or another reviewer holds the review."""
-        with writing(self._database) as (session, now):
-            seen = self._one(session, ReviewRow, review_id, hold=True)
-            _check_held(seen, reviewer, now)
-            until = now + timedelta(seconds=lease_s)
-            return _change(seen, version=seen.version, lease_until=until)
 
     def release(self, review_id: str, reviewer: str) -> ReviewRecord:
         """Release one's own claim, if any; raises Conflict if another reviewer holds it, or it is closed."""
@@ -77,7 +65,7 @@ class ReviewStore(ReviewQueue):
             _check_undecided(seen)
             if seen.claimed_by != reviewer:
                 raise Conflict(f"{seen.claimed_by} has this review", title=HELD)
-            record_act(session, now, review_id, reviewer, "released")
+            _record(session, now, review_id, reviewer, "released")
             return _change(seen, status="open", claimed_by=None, lease_until=None)
 
     def decide(
@@ -100,14 +88,20 @@ class ReviewStore(ReviewQueue):
         """
         with writing(self._database) as (session, now):
             seen, order = self._locked(session, review_id)
-            (_check_held if held else _check_free)(seen, reviewer, now)
+            _check_holder(seen, reviewer, now, held=held)
             _check_read(seen, decision.version)
-            before = review_of(seen)
+            proposed, cart, action = seen.proposed, outcome.cart, decision.action
             order = move(session, now, order, outcome)
-            settled = {"decision": decision.action, "decided_by": reviewer, "decided_at": now}
+            settled = {"decision": action, "decided_by": reviewer, "decided_at": now}
             columns = settled | {"status": "decided", "reason": decision.reason, "lease_until": None}
             decided = _change(seen, **columns)
-            record_decision(session, now, before, reviewer, decision, outcome.cart, by)
+            act = {"decision": action, "before": proposed, "after": cart, "reason": decision.reason}
+            _record(session, now, review_id, reviewer, "decided", **act)
+            # The audit log has only the totals: cart lines and the reason must be erasable.
+            before, after = ({"total": one.total if one else None} for one in (proposed, cart))
+            logged = {"decision": action, "reviewer": reviewer, "order": order.id} | after
+            about = ("review", review_id)
+            record(session, now, by, "review.decided", about, shop=order.shop, before=before, after=logged)
             return decided, order
 
     def ask(
@@ -120,10 +114,10 @@ class ReviewStore(ReviewQueue):
         """
         with writing(self._database) as (session, now):
             seen, order = self._locked(session, review_id)
-            _check_held(seen, reviewer, now)
+            _check_holder(seen, reviewer, now, held=True)
             _check_read(seen, version)
             move(session, now, order, outcome)
-            record_act(session, now, review_id, reviewer, "asked", reason=outcome.detail["asked"])
+            _record(session, now, review_id, reviewer, "asked", reason=outcome.detail["asked"])
             until = now + timedelta(seconds=lease_s)
             return _change(seen, status="open", claimed_by=None, lease_until=until)
 
@@ -156,29 +150,22 @@ def _check_undecided(seen: ReviewRow) -> None:
         raise Conflict(f"The review is {seen.status}", title="The review is closed")
 
 
-def _check_free(seen: ReviewRow, reviewer: str, now: datetime) -> None:
-    """Raise Conflict unless `reviewer` can claim the review."""
+def _check_holder(seen: ReviewRow, reviewer: str, now: datetime, *, held: bool) -> None:
+    """Raise Conflict unless `reviewer` holds the review, or without `held` could claim it."""
     _check_undecided(seen)
-    if seen.status == "claimed" and seen.claimed_by != reviewer and _live(seen, now):
-        raise Conflict(
-            f"{seen.claimed_by} has this review",
-            hint="Take another one, or wait until it's released.",
-            title=HELD,
-        )
-
-
-def _check_held(seen: ReviewRow, reviewer: str, now: datetime) -> None:
-    """Raise Conflict unless `reviewer` holds the review."""
-    _check_undecided(seen)
-    if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
+    holder = review_of(seen).holder(now)
+    if holder is None and held:
         raise Conflict(
             "This review isn't assigned to you",
             hint="Take it again, check it, then decide.",
             title="You haven't claimed this review",
         )
-    if seen.claimed_by != reviewer:
-        raise Conflict(f"{seen.claimed_by} has this review", title=HELD)
+    if holder not in (None, reviewer):
+        hint = "Take another one, or wait until it's released."
+        raise Conflict(f"{holder} has this review", hint=hint, title=HELD)
 
 
-def _live(row: ReviewRow, now: datetime) -> bool:
-    return row.lease_until is not None and row.lease_until > now
+def _record(session: Session, now: datetime, review_id: str, actor: str, action: str, **more: Any) -> None:
+    """Append an action, with `more` columns."""
+    act = {"id": new_id("act"), "review_id": review_id, "at": now, "actor": actor, "action": action}
+    session.add(ReviewRecordRow(**act, **more))

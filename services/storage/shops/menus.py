@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
 from dataclasses import asdict, fields
 from threading import Lock
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cachedmethod
 from sqlalchemy import ColumnElement, and_, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
@@ -79,9 +78,7 @@ class MenuStore:
             number = self._newest(session, menu_id) if version is None else version
             if number is None:
                 raise NotFound(f"There is no menu “{menu_id}”", hint="`saycart menu import FILE` adds one.")
-            if (stored := self._read(session, menu_id, number)) is None:
-                raise NotFound(f"No version {number} of menu {menu_id}")
-            return stored
+            return self._read(session, menu_id, number)
 
     def versions(self, menu_id: str, *, limit: int) -> list[MenuHeader]:
         """List up to `limit` versions of a menu, newest first."""
@@ -112,25 +109,23 @@ class MenuStore:
     def _newest(self, session: Session, menu_id: str) -> int | None:
         return session.scalar(select(func.max(MenuRow.version)).where(self._named(menu_id)))
 
-    def _read(self, session: Session, menu_id: str, version: int) -> MenuVersion | None:
-        """Return a version from the cache or the database, None if it doesn't exist."""
-        with _LOCK:
-            cached = self._cache.get((self._shop, menu_id, version))
-        if cached is not None:
-            return cached
+    @cachedmethod(
+        lambda self: self._cache,
+        key=lambda self, _, menu_id, version: (self._shop, menu_id, version),
+        lock=lambda _: _LOCK,
+    )
+    def _read(self, session: Session, menu_id: str, version: int) -> MenuVersion:
+        """Return a version from the cache or the database; raises NotFound."""
         row = session.get(MenuRow, (self._shop, menu_id, version))
         if row is None:
-            return None
-        stored = MenuVersion(
+            raise NotFound(f"No version {version} of menu {menu_id}")
+        return MenuVersion(
             shop=row.shop_id,
             menu=Menu.model_validate(row.document),
             version=row.version,
             digest=row.digest,
             created_at=row.created_at,
         )
-        with _LOCK, suppress(ValueError):  # larger than the whole cache
-            self._cache[self._shop, menu_id, version] = stored
-        return stored
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:
         return and_(MenuRow.shop_id == self._shop, MenuRow.id == menu_id)

@@ -12,13 +12,12 @@ from typing import Any
 
 from sqlalchemy import select
 
-from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import Actor
 from schemas.shops.settings import FOREVER, Acceptance, Brand, Days, Keeping
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
-from services.storage.base.scoping import shop_row
+from services.storage.base.scoping import OfAllShops, shop_row
 from services.storage.base.tables import ShopRow
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
@@ -38,11 +37,8 @@ class Shop:
     brand: Brand
 
 
-class ShopStore:
+class ShopStore(OfAllShops):
     """Each call is one transaction, and may raise StorageUnavailable, and NotFound for an unknown shop."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
 
     def add(self, shop_id: str, name: str, *, by: Actor) -> Shop:
         """Create a shop.

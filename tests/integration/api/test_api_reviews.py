@@ -261,7 +261,7 @@ def test_a_reviewer_asks_the_customer(own_world: World) -> None:
     assert [review["id"] for review in queue] == [review_id, waiting]
     types = [event.type for event in world.parts.orders.events(order_id)]
     assert types[-2:] == ["asked", "chosen"]
-    acts = world.parts.review_log.of(review_id)
+    acts = world.parts.reviews.acts(review_id)
     assert [(one.action, one.reason) for one in acts[1:]] == [("asked", "Which milk?")]
     late = world.http.post(f"/v1/orders/{order_id}/answer", json=sent)
     expect_problem(late, 409, "conflict")

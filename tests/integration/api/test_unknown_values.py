@@ -20,7 +20,7 @@ from schemas.shops.access import Role, Scope
 from services.storage.base.table_base import Base, Stored
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
-from services.storage.reviews.statistics import decided
+from services.storage.statistics import decided
 from tests.integration import api_world
 from tests.integration.api_world import World
 from tests.integration.signing import PASSWORD, cheap
@@ -174,7 +174,7 @@ def work(shop: Shop) -> list[tuple[str, Callable[[], object]]]:
         ("load", parts.load.load),
         ("keys", parts.keys.list),
         ("accounts", parts.staff.list),
-        ("settled", parts.review_log.settled),
+        ("settled", parts.reviews.settled),
         ("events", lambda: [parts.watched.happened(order, 0) for order in shop.orders]),
         ("failed", lambda: parts.orders.failed(None)),
         ("stats", lambda: decided(shop.database, "main", 24)),

@@ -19,7 +19,7 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.statistics import Duration, OrderCount
 from schemas.review import ReviewReason
 from services.storage.base.tables import EventRow, OrderRow
-from services.storage.orders.statistics import order_statistics
+from services.storage.statistics import order_statistics
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
 from tests.integration.api.test_corrections import LATTE, MUFFIN, settled

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from infra.sql.database import Database
+from services.storage import statistics
 from services.storage.base.tables import ReviewRecordRow, ReviewRow
-from services.storage.reviews import statistics
-from services.storage.reviews.statistics import decided
+from services.storage.statistics import decided
 from tests.integration.api.test_corrections import LATTE, MUFFIN, settled
 from tests.stand_ins import Pipeline
 
@@ -38,7 +38,7 @@ def test_carts_of_the_newest_corrections_are_compared(
 ) -> None:
     settled(pipeline, "correct", [LATTE, MUFFIN], spoken=False)
     settled(pipeline, "correct", [LATTE], spoken=False)
-    monkeypatch.setattr(statistics, "MAX_CORRECTIONS", 1)
+    monkeypatch.setattr(statistics, "MOST_CORRECTED", 1)
     found = decided(database, "main", 1)
     assert found.actions["correct"] == 2
     # Without the customer's words: counts can't be erased.

@@ -12,14 +12,13 @@ from sqlalchemy import update
 from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound, StaleState
 from schemas.lifecycle import Event, State
-from schemas.priced_cart import Cart, CartLine, HeardSpan, MenuRef
+from schemas.priced_cart import Cart, CartLine, Finding, HeardSpan, MenuRef
 from schemas.records.orders import NewOrder, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision, ReviewReason
 from schemas.transcript import Transcript
 from services.storage.base.tables import ReviewRow
 from services.storage.orders.store import OrderStore
-from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.store import ReviewStore
 from tests.stand_ins import TESTER
 
@@ -33,26 +32,23 @@ APPROVE, REFUSE = Outcome(Event.APPROVED), Outcome(Event.REFUSED)
 
 
 class Desk:
-    """The stores, the log, and an order in review."""
+    """The stores, and an order in review."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.orders, self.reviews, self.log = (
-            OrderStore(database, "main"),
-            ReviewStore(database, "main"),
-            ReviewLog(database, "main"),
-        )
+        self.orders, self.reviews = OrderStore(database, "main"), ReviewStore(database, "main")
 
     def doubt(
         self,
         total: int | None = 5000,
         words: str = "a tea",
         reasons: tuple[ReviewReason, ...] = (ReviewReason.LOW_ASR_CONFIDENCE,),
+        findings: tuple[Finding, ...] = (),
     ) -> ReviewRecord:
         transcript = Transcript(text=words, confidence=0.1)
         order, _ = self.orders.create(NewOrder("cafe", 1, "en", transcript=transcript))
         proposed = None if total is None else cart(total)
-        self.orders.commit(order, Outcome(Event.DOUBTED, cart=proposed, reasons=reasons))
+        self.orders.commit(order, Outcome(Event.DOUBTED, cart=proposed, reasons=reasons, findings=findings))
         review = self.reviews.by_order(order.id)
         assert review is not None
         return review
@@ -63,7 +59,7 @@ class Desk:
         return self.reviews.decide(held.id, approved, outcome, reviewer=who, by=TESTER)
 
     def acts(self, review_id: str) -> list[tuple[str, str]]:
-        return [(act.actor, act.action) for act in self.log.of(review_id)]
+        return [(act.actor, act.action) for act in self.reviews.acts(review_id)]
 
 
 @pytest.fixture
@@ -74,22 +70,22 @@ def desk(database: Database) -> Desk:
 def test_only_ones_own_active_claim_is_renewed(desk: Desk) -> None:
     review = desk.doubt()
     with pytest.raises(Conflict, match="isn't assigned to you"):
-        desk.reviews.renew(review.id, "ann", 60)
+        desk.reviews.claim(review.id, "ann", 60, held=True)
     held = desk.reviews.claim(review.id, "ann", 60)
-    longer = desk.reviews.renew(review.id, "ann", 600)
+    longer = desk.reviews.claim(review.id, "ann", 600, held=True)
     assert longer.version == held.version
     assert held.lease_until is not None
     assert longer.lease_until is not None
     assert longer.lease_until > held.lease_until
     with pytest.raises(Conflict, match="ann has this review"):
-        desk.reviews.renew(review.id, "bob", 60)
-    desk.reviews.renew(review.id, "ann", 0)
+        desk.reviews.claim(review.id, "bob", 60, held=True)
+    desk.reviews.claim(review.id, "ann", 0, held=True)
     with pytest.raises(Conflict, match="isn't assigned to you"):
-        desk.reviews.renew(review.id, "ann", 60)
+        desk.reviews.claim(review.id, "ann", 60, held=True)
     desk.reviews.claim(review.id, "bob", 60)
     assert desk.acts(review.id) == [("ann", "claimed"), ("bob", "taken_over")]
     with pytest.raises(NotFound):
-        desk.reviews.renew("rev_none", "ann", 60)
+        desk.reviews.claim("rev_none", "ann", 60)
 
 
 def test_a_decision_is_recorded_with_both_carts(desk: Desk) -> None:
@@ -97,7 +93,7 @@ def test_a_decision_is_recorded_with_both_carts(desk: Desk) -> None:
     settled, order = desk.decide(held, "ann", Outcome(Event.APPROVED, cart=cart(410)))
     assert (settled.status, settled.decision, settled.decided_by) == ("decided", "approve", "ann")
     assert order.state is State.COMPLETED
-    act = desk.log.of(held.id)[-1]
+    act = desk.reviews.acts(held.id)[-1]
     assert (act.actor, act.action, act.reason) == ("ann", "decided", "why")
     assert (act.before, act.after) == (cart(5000), cart(410))
 
@@ -132,6 +128,13 @@ def test_the_queue_shows_allergies_first_and_filters(desk: Desk) -> None:
         queue = desk.reviews.queue(50, show, "ann")
         assert [entry.review.id for entry in queue.entries] == shown
         assert (queue.more, queue.waiting, queue.held) == (more, 52, 2)
+
+
+def test_an_allergy_that_the_shop_accepts_is_first_in_the_queue(desk: Desk) -> None:
+    other = desk.doubt(findings=(Finding.blocking("not_on_menu", 'No "allergy_said" here.'),)).id
+    noted = desk.doubt(findings=(Finding.info("allergy_said", "We noted “no nuts”."),)).id
+    assert [entry.review.id for entry in desk.reviews.queue(9).entries] == [noted, other]
+    assert [entry.review.id for entry in desk.reviews.queue(9, "allergy").entries] == [noted]
 
 
 def test_an_expired_claim_is_taken_over(desk: Desk) -> None:

@@ -118,4 +118,3 @@ def test_waiting_orders_are_counted(small: World) -> None:
     counted = small.parts.load.load()
     assert (counted.waiting, counted.left) == (2, 1)
     assert sorted(counted.by_client.values()) == [1, 1]
-    assert counted.per_second == pytest.approx(1 / 60)

@@ -23,7 +23,7 @@ from services.storage.base.mapping import raw_documents
 from services.storage.base.tables import OrderRow
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
-from services.storage.reviews.statistics import decided
+from services.storage.statistics import decided
 from tests.endpoints import TILL
 from tests.integration.api_world import expect_problem, wav
 from tests.integration.marked import SAID, WORD, Marked, age, places, sounds

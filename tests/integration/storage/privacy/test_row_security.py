@@ -178,12 +178,10 @@ def test_values_are_escaped_in_unprepared_statements(filled: Database) -> None:
 def careless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break the first lock: no store filters by shop or checks a row's owner."""
     from services.storage.orders import store as orders
-    from services.storage.reviews import log as review_log
     from services.storage.reviews import queue
-    from services.storage.reviews import store as reviews
     from services.storage.shops import menus
 
-    for module in (menus, orders, queue, review_log, reviews):
+    for module in (menus, orders, queue):
         monkeypatch.setattr(module, "of_shop", lambda *_: true())
 
     def found(_: object, session: Session, table: type[Base], key: str, *, hold: bool = False) -> Any:

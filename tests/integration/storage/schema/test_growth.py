@@ -19,11 +19,10 @@ from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from services.storage.base import changes
 from services.storage.orders.load import LoadStore
-from services.storage.orders.statistics import order_statistics
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Outbox
-from services.storage.reviews.statistics import decided
 from services.storage.reviews.store import ReviewStore
+from services.storage.statistics import decided, order_statistics
 from tests.endpoints import TILL
 from tests.integration.storage.test_outbox import claim, moved
 from tests.plans import plans

@@ -1,28 +1,32 @@
-"""Statistics of a shop's recent orders: when they come, how long they take, and why they were doubted."""
+"""Statistics of a shop's recent orders (when they come, how long they take, why they were doubted) and of its
+reviewers' decisions."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time, timedelta
+from collections.abc import Iterable
+from datetime import datetime, time, timedelta
 from itertools import chain
 from statistics import median
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Row, Select, extract, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, extract, func, or_, select, text
+from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
+from schemas.compare import corrections
 from schemas.decision import Verdict
 from schemas.lifecycle import State
+from schemas.records.reviews import ReviewStatistics
 from schemas.records.statistics import Duration, OrderCount, OrderStatistics
 from schemas.review import ReviewReason
 from services.storage.base.scoping import database_of, of_shop
-from services.storage.base.tables import EventRow, OrderRow, ReviewRow
+from services.storage.base.tables import DECIDED, EventRow, OrderRow, ReviewRecordRow, ReviewRow
 
-# How many of the newest orders durations and doubts are computed from.
-MOST_TIMED, MOST_DOUBTED = 2000, 300
+# How many of the newest orders durations and doubts are computed from, and corrections are compared.
+MOST_TIMED, MOST_DOUBTED, MOST_CORRECTED = 2000, 300, 300
 QUARTER_S = 900  # time zones differ from UTC by whole quarters of an hour
 Query = Select[*tuple[Any, ...]]
 _SHOWN = (State.PROPOSED, State.IN_REVIEW, State.COMPLETED)
@@ -52,7 +56,11 @@ def order_statistics(database: Database, shop: str, days: int, zone: str) -> Ord
         doubted = session.execute(_doubted(lately)).all()
     by_day = {first + timedelta(days=number): OrderCount() for number in range(days)}
     by_hour = tuple(OrderCount() for _ in range(24))
-    _add(quarters, by_day, by_hour, local)
+    for quarter in quarters:
+        at = datetime.fromtimestamp(int(quarter.began), local)
+        for count in (by_day[at.date()], by_hour[at.hour]):
+            count.orders += quarter.orders
+            count.completed += quarter.completed
     return OrderStatistics(
         zone=zone,
         days=by_day,
@@ -65,19 +73,6 @@ def order_statistics(database: Database, shop: str, days: int, zone: str) -> Ord
         to_cart=_duration((row.created_at, row.shown) for row in durations),
         to_settled=_duration((row.created_at, row.settled) for row in durations),
     )
-
-
-def _add(
-    quarters: Iterable[Row[Any]],
-    by_day: dict[date, OrderCount],
-    by_hour: Sequence[OrderCount],
-    zone: ZoneInfo,
-) -> None:
-    for quarter in quarters:
-        at = datetime.fromtimestamp(int(quarter.began), zone)
-        for count in (by_day[at.date()], by_hour[at.hour]):
-            count.orders += quarter.orders
-            count.completed += quarter.completed
 
 
 def _tally(orders: Iterable[set[str]]) -> Counter[str]:
@@ -149,3 +144,38 @@ def _items(row: Row[Any]) -> set[str]:
         if any(finding.blocks for finding in line.findings)
         or unsure & {line.name, line.size_name, *(option.name for option in line.options)}
     }
+
+
+def decided(database: Database, shop: str, days: int) -> ReviewStatistics:
+    """Count a shop's decisions of the last `days`; may raise StorageUnavailable."""
+    with database_of(database, shop).read() as session:
+        since = database.now(session) - timedelta(days=days)
+        lately = text(DECIDED) & (ReviewRecordRow.at >= since) & of_shop(ReviewRow, shop)
+        query = (
+            select(ReviewRecordRow.at, ReviewRecordRow.actor, ReviewRow.decision, ReviewRow.created_at)
+            .join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
+            .where(lately)
+        )
+        rows, changes = session.execute(query).all(), _changes(session, lately)
+    waits_s = [max(0.0, (row.at - row.created_at).total_seconds()) for row in rows]
+    return ReviewStatistics(
+        actions=Counter(row.decision for row in rows),
+        people=Counter(row.actor for row in rows),
+        wait_s=median(waits_s) if waits_s else None,
+        changes=changes,
+    )
+
+
+def _changes(session: Session, lately: ColumnElement[bool]) -> Counter[str]:
+    """Count what the newest corrections changed, in words."""
+    query = (
+        select(ReviewRecordRow.before, ReviewRecordRow.after)
+        .join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
+        .where(lately, ReviewRow.decision == "correct")
+        .order_by(ReviewRecordRow.at.desc())
+        .limit(MOST_CORRECTED)
+    )
+    changes = Counter[str]()
+    for old, new in session.execute(query):
+        changes.update(corrections(old, new))
+    return changes
