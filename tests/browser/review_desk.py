@@ -21,6 +21,8 @@ from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
+from services.retrieval.names import names_of
+from services.retrieval.retrieval import retrieve
 from services.validation.alignment import unused_words
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
@@ -112,7 +114,8 @@ class Desk:
             order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
         lines = [LATTE] if lines is None else lines
         order, cart, findings = decoded(self.world, order, lines, notes, more)
-        basis = Basis(transcript_confidence=1.0, unused=unused_words(said, menu.menu, cart))
+        retrieval = retrieve(said, names_of(menu.menu))
+        basis = Basis(transcript_confidence=1.0, unused=unused_words(said, retrieval, cart))
         decision = Decision(verdict=Verdict.NEEDS_REVIEW, reasons=reasons, basis=basis)
         doubted = Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons, decision=decision)
         parts.orders.commit(order, doubted)
@@ -135,7 +138,7 @@ class Desk:
             self.world.parts.orders.cancel(entry.review.order_id)
 
     def acts(self, review: ReviewRecord) -> list[tuple[str, str]]:
-        return [(act.actor, act.action) for act in self.world.parts.review_log.of(review.id)]
+        return [(act.actor, act.action) for act in self.world.parts.reviews.acts(review.id)]
 
     def _stored(self, file: Path) -> str:
         with self.world.parts.blobs.open() as writer:

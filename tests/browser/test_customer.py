@@ -97,7 +97,7 @@ def test_a_cart_is_corrected_by_tapping_with_the_menus_prices(page: Page, cafe: 
     order = proposed(cafe)
     page.goto(cafe.link(order.id))
     page.get_by_text("Change something", exact=True).click()
-    expect(page.get_by_role("button", name="Order it this way")).to_be_visible()
+    expect(page.get_by_role("button", name="Order with these changes")).to_be_visible()
     expect(page.get_by_role("button", name="Yes, order for")).to_be_hidden()
     page.get_by_label("small").check()
     expect(page.locator("#changed-total")).to_have_text("$4.50")
@@ -111,7 +111,7 @@ def test_a_cart_is_corrected_by_tapping_with_the_menus_prices(page: Page, cafe: 
     page.get_by_label("How many").nth(1).blur()
     expect(page.locator("#changed-total")).to_have_text("$13.08")
     assert cafe.parts.orders.get(order.id).version == order.version, "a look at the price stores nothing"
-    page.get_by_role("button", name="Order it this way").click()
+    page.get_by_role("button", name="Order with these changes").click()
     expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
     done = cafe.parts.orders.get(order.id)
     assert done.state is State.COMPLETED
@@ -207,10 +207,10 @@ def test_without_scripts_an_order_is_followed_and_confirmed(browser: Browser, ca
         assert page.locator("meta[http-equiv=refresh]").count() == 0
         page.get_by_text("Change something", exact=True).click()
         page.get_by_label("small").check()
-        page.get_by_role("button", name="Order it this way").click()
+        page.get_by_role("button", name="Order with these changes").click()
         expect(page.locator("#changed-total")).to_have_text("$4.50")
         assert cafe.parts.orders.get(order.id).state is State.PROPOSED, "no total that was not shown"
-        page.get_by_role("button", name="Order it this way").click()
+        page.get_by_role("button", name="Order with these changes").click()
         expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
     assert cafe.parts.orders.get(order.id).cart.total == 450
 

@@ -131,7 +131,7 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
         tab.get_by_role("button", name="Remove line 2").click()
         expect(tab.locator("#total")).to_have_text("$16.50")
         tab.get_by_role("button", name="Send correction").click()
-        expect(tab.get_by_role("status").first).to_contain_text("the customer is asked to say yes")
+        expect(tab.get_by_role("status").first).to_contain_text("waiting for the customer to confirm")
     expect(page.get_by_role("heading", name="We changed your order")).to_be_visible()
     expect(page.locator(".lines .badge")).to_have_text("changed by us")
     expect(page.locator(".cart .doubt")).to_have_text("Left out: large horchata")
@@ -195,7 +195,7 @@ def test_a_yes_to_a_cart_that_has_changed_since_orders_nothing(page: Page, cafe:
 def test_nonsense_is_asked_for_again_twice_and_then_goes_to_a_person(browser: Browser, cafe: World) -> None:
     placed(cafe)  # which imports the menu
     with watched(browser, cafe.url) as page:
-        for heading in ("Please write it again", "Please write it again", "A team member is checking"):
+        for heading in ("Please type it again", "Please type it again", "A team member is checking"):
             page.goto(f"/?menu={MENU['id']}")
             page.get_by_label("Your order").fill("asdf qwer")
             page.get_by_role("button", name="Send order").click()
@@ -259,13 +259,13 @@ def test_staff_ask_the_customer_who_waits(page: Page, browser: Browser, cafe: Wo
         take(tab, review.id)
         expect(tab.locator("#line-1-size")).to_have_value("S")
         tab.keyboard.press("k")
-        tab.get_by_role("button", name="Please say your whole order again").click()
-        expect(page.get_by_role("heading", name="Please say your whole order again.")).to_be_visible()
+        tab.get_by_role("button", name="Please type your whole order again").click()
+        expect(page.get_by_role("heading", name="Please type your whole order again.")).to_be_visible()
         expect(page.locator("#more-title")).to_be_hidden()
         assert_usable(page)
         page.get_by_label("Or type it").fill("one steak burrito")
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     assert cafe.parts.orders.get(order.id).transcript.text == "one steak burrito"
-    asked = [act.reason for act in cafe.parts.review_log.of(review.id) if act.action == "asked"]
-    assert asked == ["Warm or cold?", "Small or large horchata?", "Please say your whole order again."]
+    asked = [act.reason for act in cafe.parts.reviews.acts(review.id) if act.action == "asked"]
+    assert asked == ["Warm or cold?", "Small or large horchata?", "Please type your whole order again."]

@@ -35,7 +35,7 @@ def test_a_customer_sees_notes_and_halves_and_keeps_them(browser: Browser, cafe:
         page.get_by_label("How many").blur()
         expect(page.locator("#changed-total")).to_have_text("$25.52")
         assert_fits(page)
-        page.get_by_role("button", name="Order it this way").click()
+        page.get_by_role("button", name="Order with these changes").click()
         expect(page.get_by_role("heading", name="Thanks, your order is in")).to_be_visible()
         expect(page.locator(".notes li")).to_have_text(SHOWN)
     cart = cafe.parts.orders.get(order.id).cart

@@ -96,7 +96,7 @@ def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple
     except (ValidationError, ValueError, IndexError, KeyError):
         raise InvalidCart([("/cart", "this form doesn't match your order; reload the page")]) from None
     if not draft.lines:
-        raise InvalidCart([("/cart", "nothing is left in your order; speak again or start over")])
+        raise InvalidCart([("/cart", "nothing is left in your order; add something or start over")])
     return draft, keys
 
 

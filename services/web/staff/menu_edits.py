@@ -15,14 +15,13 @@ from starlette.responses import Response
 
 from schemas.errors import InputError, InvalidMenu, NotFound
 from schemas.menu import Item, Menu, Option
-from schemas.menus.checks import Note
 from schemas.menus.hours import DAYS
 from schemas.wording import minor_units
 from services.api.problems import RequestRefused
 from services.api.routes.menus import publish
 from services.shop_scope import ShopScope
 from services.tills.menus.draft import slug
-from services.web.pages import Fields, Form, PageRoute, in_main, is_fragment, page, redirect
+from services.web.pages import Fields, Form, PageRoute, is_fragment, page, redirect
 from services.web.staff.menus import browsed
 from services.web.staff.staff import MenuScope, PublishScope
 
@@ -31,6 +30,8 @@ router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRout
 MORNING = time(4)
 """When items that are sold out until tomorrow come back, in the menu's time zone."""
 _USED = re.compile(r"item name or alias '(.*)' is already used at (/items/.*)")
+_PART = re.compile(r"^(/items/\d+|/option_groups/\d+/options/\d+)")
+_PRICED = "must be given once, or for each size"
 _LABELS = {"name": "Name", "aliases": "Also called", "category": "Category", "description": "Description"}
 _LABELS |= {"allergens": "Allergens", "hours": "Hours", "time_zone": "Time zone of the menu"}
 _LABELS |= dict.fromkeys(("price", "prices", "amount_prices"), "Price")
@@ -50,19 +51,16 @@ def edit(
 
 @router.post("/{menu_id}/edit")
 def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Response:
-    """Save that form."""
+    """Save that form. Aliases that repeat a name are dropped."""
     menu, sku, group = box.menus.get(menu_id).menu, form.get("sku"), form.get("group")
     part = _part(menu, sku, group, form.get("option")) if sku or group else None
     zone = menu.time_zone or form.get("time_zone") or None
     try:
         edited = _with(menu, part, _filled(part, menu, form))
-        new, notes = _publish(box, edited.model_copy(update={"time_zone": zone}), form.version)
+        _publish(box, edited.model_copy(update={"time_zone": zone}), form.version)
     except InvalidMenu as error:
         raise _refused(error, menu, part) from None
-    where = f"/menu/{menu_id}"
-    if not notes:
-        return redirect(request, where)
-    return page(request, "menu/tidied.html", headers=in_main(request), menu=new, where=where, notes=notes)
+    return redirect(request, f"/menu/{menu_id}")
 
 
 @router.post("/{menu_id}/mark")
@@ -78,36 +76,31 @@ def mark(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Res
     return redirect(request, f"/menu/{menu_id}")
 
 
-def _publish(box: ShopScope, edited: Menu, after: int) -> tuple[Menu, tuple[Note, ...]]:
-    """Check and publish an edited menu; return it with the names that were dropped."""
-    new, notes = Menu.read(edited.model_dump(mode="json", exclude_none=True, warnings=False))
-    publish(box, new, after=after, edited=True)
-    return new, notes
+def _publish(box: ShopScope, edited: Menu, after: int) -> None:
+    """Check and publish an edited menu."""
+    document = edited.model_dump(mode="json", exclude_none=True, warnings=False)
+    publish(box, Menu.parse(document), after=after, edited=True)
 
 
 def _refused(error: InvalidMenu, menu: Menu, part: Item | Option | None) -> RequestRefused:
     """Return the problems of an edited menu by the labels of the form's fields."""
-    places: list[tuple[str, Item | Option | None]] = []
-    for g, group in enumerate(menu.option_groups):
-        places += [(f"/option_groups/{g}/options/{i}", option) for i, option in enumerate(group.options)]
-    places += [(f"/items/{i}", item) for i, item in enumerate((*menu.items, None))]
-    here = next(place for place, one in places if one is part)
-    wrong = dict.fromkeys(_on_form(*problem, menu, here) for problem in error.problems[:3])
+    at = next((i for i, item in enumerate(menu.items) if item is part), len(menu.items))
+    wrong = dict.fromkeys(_on_form(*problem, menu, at) for problem in error.problems[:3])
     hint = "Nothing was stored. Change it and save again."
     return RequestRefused(error.code, 422, " ".join(wrong), title="Not saved", hint=hint)
 
 
-def _on_form(pointer: str, text: str, menu: Menu, here: str) -> str:
-    """Return a problem as a sentence that begins with the field's label; `here` points to what was edited."""
+def _on_form(pointer: str, text: str, menu: Menu, at: int) -> str:
+    """Return a problem as a sentence that begins with the field's label; `at` is the edited item's index."""
     if used := _USED.fullmatch(text):
         # The checks name whichever comes later in the menu.
-        other = used[2] if pointer.startswith(f"{here}/") else pointer
-        pointer = pointer if other == used[2] else used[2]
+        here = pointer.startswith(f"/items/{at}/")
+        pointer, other = (pointer, used[2]) if here else (used[2], pointer)
         item = menu.items[int(other.split("/")[2])]
         text = f"“{used[1]}” is already used by “{item.name}”"
-    field, _, rest = pointer.removeprefix(here).removeprefix("/").partition("/")
+    field, _, rest = _PART.sub("", pointer).removeprefix("/").partition("/")
     if not field:
-        field, text = "price", "must be given once, or for each size"
+        field, text = "price", _PRICED
     label = _LABELS.get(field, pointer)
     if label == "Price" and rest:
         size = menu.size(rest)
@@ -188,6 +181,8 @@ def _prices(form: Form, currency: str) -> dict[str, Any]:
                 amount = minor_units(form.get(field), currency)
             except ValueError:
                 raise InvalidMenu([(f"/{field}", f"“{form.get(field)[:20]}” isn't an amount")]) from None
+            if bool(key) == (what == "price"):
+                raise InvalidMenu([(f"/{field}", _PRICED)])
             found[what] = found.get(what, {}) | {key: amount} if key else amount
     return found
 

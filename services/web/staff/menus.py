@@ -33,14 +33,7 @@ SHOWN_VERSIONS = 50
 @router.get("")
 def listed(request: Request, box: Visiting) -> Response:
     """List the menus."""
-    menus, now = box.menus.headers(), datetime.now(UTC)
-    # The header's own count is of when it was stored.
-    current = {menu.id: box.menus.get(menu.id, menu.version).menu.at(now) for menu in menus}
-    sold_out = {
-        menu_id: sum(not item.available and not item.closed for item in menu.items)
-        for menu_id, menu in current.items()
-    }
-    return page(request, "menu/list.html", menus=menus, sold_out=sold_out)
+    return page(request, "menu/list.html", menus=box.menus.headers())
 
 
 @router.get("/{menu_id}")

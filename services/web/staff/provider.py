@@ -23,15 +23,7 @@ from services.api.gate.rates import count_address
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, problem_page
 from services.web.staff.sign_in import entered, leave, provider_name
-from services.web.staff.staff import (
-    HOME,
-    SESSION_S,
-    drop_cookie,
-    host_name,
-    read_cookie,
-    safe_next,
-    set_cookie,
-)
+from services.web.staff.staff import SESSION_S, drop_cookie, host_name, read_cookie, safe_next, set_cookie
 
 if TYPE_CHECKING:
     from infra.oidc import Provider
@@ -44,8 +36,6 @@ OPEN = [Depends(count_address)]
 FLOW_COOKIE = "saycart_oidc"
 # Time to sign in at the provider, perhaps with a code or a password change.
 FLOW_S = 600
-# Of the URL to return to: with more, browsers would drop the cookie.
-MAX_NEXT_CHARS = 2000
 CALLBACK = "/sign-in/oidc/callback"
 # Longer than any provider's parameter.
 Parameter = Annotated[str | None, Query(max_length=4096)]
@@ -62,7 +52,6 @@ async def begin(request: Request, box: Wired, fields: Fields) -> Response:
     except ProviderAway as error:
         return _refused(request, error)
     answer = leave(request, where)
-    after = after if len(after) <= MAX_NEXT_CHARS else HOME
     set_cookie(request, answer, host_name(request, FLOW_COOKIE), f"{token}.{after}", FLOW_S)
     return answer
 

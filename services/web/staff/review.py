@@ -94,7 +94,7 @@ def renew(request: Request, review_id: str, box: ReviewScope) -> Response:
     """Renew the claim; the page does so while it is open."""
     lost: str | None = None
     try:
-        box.reviews.renew(review_id, box.person, box.settings.review_lease_s)
+        box.reviews.claim(review_id, box.person, box.settings.review_lease_s, held=True)
     except Conflict as error:
         lost = error.detail
     return page(request, "review/lease.html", **_lease(box, view.case(box, review_id), lost))
@@ -148,11 +148,8 @@ def decide(request: Request, review_id: str, box: ReviewScope, fields: Fields) -
             box.reject_visitor(review_id, decision.reason or "")
         else:
             box.decide_review(review_id, decision)
-    except InvalidCart as error:
-        return _screen(request, box, shown, error, entered=entered)
-    except (Conflict, StaleState) as error:
-        now = view.case(box, review_id)
-        return _screen(request, box, now, error, entered=entered)
+    except (Conflict, InvalidCart, StaleState) as error:
+        return _screen(request, box, view.case(box, review_id), error, entered=entered)
     return _to_next(request, box, after=review_id)
 
 
@@ -209,7 +206,7 @@ def _screen(
         answers=answers_so_far(shown.order),
         question=question_of(shown.order),
         asked=shown.review.asks(now.now),
-        acts=box.review_log.of(shown.review.id),
+        acts=box.reviews.acts(shown.review.id),
         history=box.orders.events(shown.order.id),
         threshold=box.settings.asr_threshold,
         refused=refused,

@@ -25,6 +25,7 @@ from schemas.cart import (
 )
 from schemas.field_problems import sentence
 from schemas.menu import Item, Menu
+from schemas.priced_cart import CartLine
 from services.web.pages import Form
 
 ADDED = "added by staff"
@@ -189,23 +190,27 @@ class OptionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LineChoices:
-    """The sizes of a line's item, if it has any, a row for each option, and the options that may be added."""
+class LineView:
+    """A line of the form: the sizes of its item, if it has any, a row for each option, and the options that
+    may be added; its price, None if it has none, and its problems."""
 
+    filled: LineFields
     sizes: dict[str, str]
     options: tuple[OptionRow, ...]
     more: Groups
+    priced: CartLine | None
+    problems: Sequence[str]
 
 
-def line_choices(line: LineFields, menu: Menu) -> LineChoices:
-    """Return the choices of a line."""
+def line_view(line: LineFields, menu: Menu, priced: CartLine | None, problems: Sequence[str]) -> LineView:
+    """Return a line of the form with its choices."""
     item = menu.item(line.sku)
     rows = tuple(
         OptionRow(chosen, _options(item, menu, chosen.key), _halves(chosen, menu)) for chosen in line.options
     )
     rest = _options(item, menu, without={chosen.key for chosen in line.options})
     sizes = _sizes(item, menu, line.size) if item and item.prices else {}
-    return LineChoices(sizes, rows, rest if len(rows) < MAX_OPTIONS else {})
+    return LineView(line, sizes, rows, rest if len(rows) < MAX_OPTIONS else {}, priced, problems)
 
 
 def items(menu: Menu) -> Groups:

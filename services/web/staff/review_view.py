@@ -14,7 +14,7 @@ from schemas.cart import Amount, CartDraft, NoteKind
 from schemas.compare import same_order
 from schemas.menu import MenuVersion
 from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
-from schemas.priced_cart import Cart, CartLine, Finding
+from schemas.priced_cart import Cart, Finding
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import QueueEntry, ReviewRecord
 from schemas.review import HARD_TO_HEAR, ReviewReason
@@ -27,12 +27,11 @@ from services.web.pages import TEMPLATES
 from services.web.staff.review_form import (
     FilledForm,
     Groups,
-    LineChoices,
-    LineFields,
+    LineView,
     NoteFields,
     filled_from,
     items,
-    line_choices,
+    line_view,
 )
 
 TEMPLATES.globals |= {
@@ -54,16 +53,6 @@ COUNTED = {
     "too_many_in_group",
     "option_over_limit",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LineView:
-    """One line of the form with its choices, price and problems; `priced` is None if it can't be priced."""
-
-    filled: LineFields
-    choices: LineChoices
-    priced: CartLine | None
-    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +115,7 @@ def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:
     before, after = _described(shown.review.proposed), _described(cart, unchosen)
     return CartView(
         lines=tuple(
-            LineView(
-                line,
-                line_choices(line, menu),
-                cart.lines[number] if cart else None,
-                tuple(problems.get(number, ())),
-            )
+            line_view(line, menu, cart.lines[number] if cart else None, problems.get(number, ()))
             for number, line in enumerate(now.lines)
         ),
         notes=now.notes,

@@ -81,7 +81,7 @@ def _signed(*scopes: Scope, shop: bool = False) -> Any:
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn | ShopScope:
         if not staff.shop_scope.access.scopes.issuperset(scopes):
             raise Forbidden(
-                f"It takes the role {role}.",
+                f"You need the role {role}.",
                 hint=f"An administrator can change your role: `saycart staff role NAME {role}`.",
             )
         return staff.shop_scope if shop else staff
@@ -122,13 +122,13 @@ def csrf_of(token: str, earlier: str = "") -> str:
 
 
 def safe_next(wanted: str) -> str:
-    """Return `wanted` if it is a path on this site that a header can carry, else the staff's home page."""
+    """Return `wanted` if it is a path on this site that a cookie can carry, else the staff's home page."""
     try:
         parts = urlsplit(wanted)
     except ValueError:  # such as `//[`
         return HOME
     ours = not parts.scheme and not parts.netloc and wanted.startswith("/") and wanted[1:2] not in ("/", "\\")
-    return wanted if ours and wanted.isascii() and wanted.isprintable() else HOME
+    return wanted if ours and wanted.isascii() and wanted.isprintable() and len(wanted) <= 2000 else HOME
 
 
 def read_cookie(request: Request, name: str) -> str:

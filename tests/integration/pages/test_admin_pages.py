@@ -74,12 +74,12 @@ def test_roles_limit_pages_and_actions(world: World, role: Role) -> None:
     may = role is Role.ADMIN
     world.parts.staff.add("Cleo", PASSWORD, role=role)
     calls = [(page, action) for page, (_, actions) in PAGES.items() for action in actions]
-    assert len(calls) == 13
+    assert len(calls) == 14
     with signed_in(world, "Cleo") as http:
         assert ('href="/staff/admin"' in http.get("/account").text) is may
         for page in ("", *(f"/{page}" for page in PAGES)):
             assert http.get(f"/staff/admin{page}").status_code == (200 if may else 403), page
-        assert ("It takes the role admin." in http.get("/staff/admin").text) is not may
+        assert ("You need the role admin." in http.get("/staff/admin").text) is not may
         for page, action in calls:  # of nothing: an admin is told what is missing
             status = act(http, f"{page}/{action}").status_code
             assert status in ((404, 422) if may else (403,)), (page, action)
@@ -101,7 +101,11 @@ def test_a_key_is_shown_once_and_works_until_it_is_revoked(world: World) -> None
         assert (access.scopes, access.person) == ({Scope.ORDERS_READ, Scope.REVIEWS}, "Ann")
         assert act(http, "keys/revoke", key=key_id).status_code == 303
         assert world.parts.keys.access(token) is None
-    assert acts(world) == ["key.added", "key.revoked"]
+        assert act(http, "keys/add-page", name="counter").status_code == 303
+        found = re.search(r'href="/at/(\w+)"', http.get("/staff/admin/keys").text)
+        assert found is not None
+        assert world.parts.keys.page_access(found[1]).shop == "main"
+    assert acts(world) == ["key.added", "key.revoked", "key.added"]
 
 
 def test_the_life_of_an_account(world: World) -> None:
@@ -183,7 +187,9 @@ def test_settings_are_saved_whole_or_not_at_all(world: World) -> None:
         assert "at most 8 kB" in answer.text
         assert 'value="#0a7"' in answer.text, "what was typed stays"
         act(http, "settings/save", **fine, allergies="yes", files=LOGO)
-        ticked = re.findall(r'name="(\w+)" value="yes" checked', http.get("/staff/admin/settings").text)
+        page = http.get("/staff/admin/settings").text
+        ticked = re.findall(r'name="(\w+)" value="yes" checked', page)
+        assert 'Longest recording (s)</span><span class="number">60<' in page
         act(http, "settings/save", **fine, second_step="yes", at_once="yes")
     shop = world.parts.shops.get("other")
     assert (shop.accepts, ticked) == (Acceptance(at_once=True), ["allergies"])
@@ -195,7 +201,8 @@ def test_settings_are_saved_whole_or_not_at_all(world: World) -> None:
 
 REFUSED: list[tuple[str, dict[str, str], int, str]] = [
     ("keys/add", {"name": "x", "scope": "metrics"}, 403, "needs the scope metrics"),
-    ("keys/add", {"name": "x", "scope": "admin", "days": "soon"}, 422, "days, or leave it empty"),
+    ("keys/add", {"name": "x", "scope": "admin", "days": "soon"}, 422, "is not a number of days"),
+    ("keys/add-page", {"name": " "}, 422, "needs a name"),
     ("keys/revoke", {"key": "KEY"}, 404, "No api key"),
     ("people/add", {"name": "Bea", "role": "owner"}, 422, "Unknown role"),
     ("people/invite", {"account": "Oscar", "email": "a@b.c"}, 404, "No account"),

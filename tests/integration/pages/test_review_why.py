@@ -69,22 +69,17 @@ def test_the_panel_is_loaded_when_opened(world: World) -> None:
     assert "the whole name" not in page, "closed, it costs nothing"
 
 
-def test_the_second_transcript_is_shown(world: World) -> None:
+def test_the_second_transcript_is_shown_and_without_one_there_is_no_panel(world: World) -> None:
     review_id = reviewed(world, SAID, with_noise="two <i>lagoons</i>")
     panel(world, review_id)  # signs in
     page = world.http.get(f"/review/{review_id}").text
-    assert "without that: “two &lt;i&gt;lagoons&lt;/i&gt;”" in page
+    assert "without it: “two &lt;i&gt;lagoons&lt;/i&gt;”" in page
     assert "noise" not in world.http.get(f"/review/{reviewed(world, SAID)}").text
+    silent = world.http.get(f"/review/{reviewed(world, ' ')}").text
+    assert ("No speech was heard" in silent, 'id="why"' in silent) == (True, False)
 
 
 def test_an_order_without_a_model_or_with_one_that_is_not_trusted_says_so(world: World) -> None:
     assert "No model answered." in panel(world, reviewed(world, SAID, answer=None)).text
     overruled = ModelAnswer(text="[]", probability=0.9, trust=Trust.OVERRULED)
     assert "The mask overruled it." in panel(world, reviewed(world, SAID, answer=overruled)).text
-
-
-def test_without_a_transcript_there_is_no_panel(world: World) -> None:
-    review_id = reviewed(world, " ")
-    panel(world, review_id)  # signs in
-    page = world.http.get(f"/review/{review_id}").text
-    assert ("No speech was heard" in page, 'id="why"' in page) == (True, False)

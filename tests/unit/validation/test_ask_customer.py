@@ -17,7 +17,7 @@ from schemas.question import StaffQuestion
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from services.pipeline.ask_customer import ask
-from services.storage.orders.additions import added
+from services.storage.orders.intake import added
 from tests.stand_ins import CAFE
 from tests.unit.validation.test_questions import draft, given, order
 
@@ -41,18 +41,19 @@ def asked(sent: dict[str, Any], of: OrderRecord | None = None) -> OrderRecord:
 
 
 @pytest.mark.parametrize(
-    ("sent", "question", "text", "answers"),
+    ("sent", "audio", "question", "text", "answers"),
     [
-        (MILK, "staff/5", "Which milk?", ["Oat", "Soy"]),
-        (SIZE, "0/size", "Small, medium or large latte?", ["small", "medium", "large"]),
-        (AGAIN, "staff/again", "Please say your whole order again.", []),
+        (MILK, None, "staff/5", "Which milk?", ["Oat", "Soy"]),
+        (SIZE, None, "0/size", "Small, medium or large latte?", ["small", "medium", "large"]),
+        (AGAIN, None, "staff/again", "Please type your whole order again.", []),
+        (AGAIN, "wav", "staff/again", "Please say your whole order again.", []),
     ],
 )
 def test_a_question_is_asked_whatever_else_is_in_doubt(
-    sent: dict[str, Any], question: str, text: str, answers: list[str]
+    sent: dict[str, Any], audio: str | None, question: str, text: str, answers: list[str]
 ) -> None:
     assert question_of(doubted(ALLERGY)) is None
-    shown = question_of(asked(sent, doubted(ALLERGY)))
+    shown = question_of(asked(sent, replace(doubted(ALLERGY), audio_format=audio)))
     assert shown is not None
     assert (shown.id, shown.text) == (question, text)
     assert [answer.text for answer in shown.answers] == answers

@@ -26,7 +26,7 @@ from services.validation.portions import has_nested, placed, without_closed
 from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
 from services.web.customers.order_form import line_forms
-from services.web.staff.review_form import filled_from, line_choices
+from services.web.staff.review_form import filled_from, line_view
 
 SAID = Transcript(text="a meal", confidence=1.0)
 DOCUMENT: dict[str, Any] = {
@@ -198,7 +198,7 @@ def test_forms_show_what_is_open_and_ask_staff_what_one_without_a_place_is() -> 
     (form,) = line_forms(price_cart(draft, MENU, 1, SAID, []), ["0"], MENU)
     assert [group.id for group in form.groups] == ["drink", "drink>cola", "drink>cola>ice", "tacos"]
     (fields,) = filled_from(ordered("1 taco meal + water + large")).lines
-    row = line_choices(fields, MENU).options[1]
+    row = line_view(fields, MENU, None, ()).options[1]
     assert row.filled.key not in {key for group in row.choices.values() for key in group}
     assert "horchata size" in row.choices
 

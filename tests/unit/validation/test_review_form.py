@@ -10,8 +10,8 @@ import pytest
 from schemas.cart import MAX_NOTES, Amount, CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
 from services.web.pages import TEMPLATES, Form
-from services.web.staff.review_form import FilledForm, NoteFields, filled_from, items, line_choices, read
-from services.web.staff.review_view import CartView, LineView
+from services.web.staff.review_form import FilledForm, NoteFields, filled_from, items, line_view, read
+from services.web.staff.review_view import CartView
 from tests import pizzeria
 from tests.pizzeria import PIZZERIA, topped
 from tests.stand_ins import CAFE, RIGHT
@@ -28,7 +28,7 @@ class Page(HTMLParser):
         self._select = ""
         form = filled_from(draft)
         view = CartView(
-            lines=tuple(LineView(line, line_choices(line, menu), None, ()) for line in form.lines),
+            lines=tuple(line_view(line, menu, None, ()) for line in form.lines),
             notes=form.notes,
             items=items(menu),
             priced=None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.errors import InputError
 from schemas.shops.access import Scope
-from schemas.shops.settings import FOREVER, MOST, parse_days, seconds
+from schemas.shops.settings import FOREVER, parse_days, seconds
 from services.api.gate.access import check
 from services.shop_scope import ShopScope
 from services.web.pages import Form
@@ -24,20 +24,21 @@ def content(shop: ShopScope) -> dict[str, Any]:
 def _add(shop: ShopScope, form: Form) -> tuple[str, str]:
     scopes, person = Scope.parse(form.all("scope")), form.get("person") or None
     check(shop.access, scopes)
-    if not scopes:
-        raise InputError("A key needs a scope", hint="Choose at least one.")
-    try:
-        lasts_s = seconds(parse_days(form.get("days") or FOREVER))
-    except InputError as error:
-        raise InputError(error.detail, hint=f"Use 1 to {MOST} days, or leave it empty.") from None
+    lasts_s = seconds(parse_days(form.get("days") or FOREVER))
     key, token = shop.keys.add(
         shop.shop, form.get("name"), scopes, by=shop.by, person=person, lasts_s=lasts_s
     )
     return f"Key {key.name}", token
 
 
+def _add_page(shop: ShopScope, form: Form) -> None:
+    if not form.get("name"):
+        raise InputError("An order page needs a name")
+    shop.keys.add_page(shop.shop, form.get("name"), by=shop.by)
+
+
 def _revoke(shop: ShopScope, form: Form) -> None:
     shop.keys.revoke(form.get("key"), by=shop.by)
 
 
-ACTIONS = {"add": _add, "revoke": _revoke}
+ACTIONS = {"add": _add, "add-page": _add_page, "revoke": _revoke}

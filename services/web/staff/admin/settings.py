@@ -11,7 +11,8 @@ from services.web.pages import Form
 
 def content(shop: ShopScope) -> dict[str, Any]:
     """Return the context of the page."""
-    return {"shop": shop.shops.get(shop.shop), "default": shop.settings.keeps.model_dump()}
+    default = shop.settings.keeps.model_dump()
+    return {"shop": shop.shops.get(shop.shop), "default": default, "limits": shop.settings}
 
 
 def _save(shop: ShopScope, form: Form) -> None:

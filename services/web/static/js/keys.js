@@ -22,7 +22,7 @@
     for (const thing of document.querySelectorAll("[data-key]")) {
       if (shown(thing)) rows.push([thing.dataset.keyName ?? thing.dataset.key, thing.dataset.help]);
     }
-    for (const [key, help] of [...rows, ["Esc", "Leave a field or a window"]]) {
+    for (const [key, help] of [...rows, ["Esc", "Leave a field or close a window"]]) {
       const term = document.createElement("dt");
       term.append(Object.assign(document.createElement("kbd"), { textContent: key }));
       into.append(term, Object.assign(document.createElement("dd"), { textContent: help }));
