@@ -13,6 +13,7 @@ DOCS   ?= .venv-docs
 ENGINE ?= .venv-engine
 # Where there is a C++ compiler, llama.cpp is compiled for the demo, too. COMPILE= uses the package's, which is slower.
 COMPILE ?= $(shell command -v c++)
+COMPILED := $(VENV)/.compiled-$(shell grep -m 1 "^flags" /proc/cpuinfo | cksum | cut -d " " -f 1)
 # On a machine with a GPU: a Python with torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 ARGS   ?=
@@ -36,14 +37,14 @@ setup: $(VENV)/.installed ## virtual environment and locked dependencies
 weights: setup ## download and verify the model weights
 	@$(BIN)/saycart models fetch
 
-engine: $(VENV)/.compiled ## compile llama.cpp for this machine's processor, twice as fast on new ones (needs a C++ compiler; 2 minutes, once; docs/engines.md)
+engine: $(COMPILED) ## compile llama.cpp for this machine's processor, twice as fast on new ones (needs a C++ compiler; 2 minutes, once; docs/engines.md)
 
-$(VENV)/.compiled: requirements-engine.lock infra/llama/compile.sh | $(VENV)/.installed
+$(COMPILED): requirements.lock requirements-engine.lock infra/llama/compile.sh | $(VENV)/.installed
 	@test -n "$(COMPILE)" || { echo "A C++ compiler is needed: on Debian, apt-get install g++"; exit 1; }
-	@test -x $(ENGINE)/bin/python || $(PYTHON) -m venv $(ENGINE)
-	@$(ENGINE)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-engine.lock
+	@test -x $(ENGINE)/bin/python || $(BIN)/python -m venv $(ENGINE)
 	@echo "Compiling llama.cpp for this processor (2 minutes on two cores, once)"
-	@PATH="$(abspath $(ENGINE)/bin):$$PATH" infra/llama/compile.sh native $(VENV)/lib || { echo "llama.cpp could not be compiled. To use the package's, which takes up to twice as long for an order: make demo COMPILE="; exit 1; }
+	@$(ENGINE)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-engine.lock && \
+	PATH="$(abspath $(ENGINE)/bin):$$PATH" infra/llama/compile.sh native $(VENV)/lib || { echo "llama.cpp could not be compiled. To use the package's, which takes up to twice as long for an order: make demo COMPILE="; exit 1; }
 	@touch $@
 
 demo: weights $(if $(COMPILE),engine) ## start the stack, order the samples, keep serving (ARGS=--once: stop after the carts)

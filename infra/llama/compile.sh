@@ -29,8 +29,9 @@ esac
 
 version=$(basename "$source")
 to=$2/llama-${version#xllamacpp-}
-rm -rf "$to"
-mkdir -p "$to"
-cp -P "$work"/build/bin/*.so* "$to/"
+rm -rf "$to" "$to.part"
+mkdir -p "$to.part"
+cp -P "$work"/build/bin/*.so* "$to.part/"
 # Another processor may lack instructions of this one.
-[ "$1" = portable ] || grep -m 1 '^flags' /proc/cpuinfo >"$to/processor" || true
+[ "$1" = portable ] || grep -m 1 '^flags' /proc/cpuinfo >"$to.part/processor" || true
+mv "$to.part" "$to"

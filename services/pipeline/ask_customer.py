@@ -55,7 +55,7 @@ def ask(order: OrderRecord, given: StaffQuestion, reviewer: str, menu: Menu) -> 
 def ready_questions(order: OrderRecord, menu: Menu) -> list[Question]:
     """What a reviewer can ask by a button: the cart's open choices, and for the whole order again."""
     found = dict.fromkeys(finding.question for finding in _others(order))
-    again = "staff_again" if order.spoken else "staff_again_typed"
+    again = "staff_again_typed" if is_page(order.source) and not order.spoken else "staff_again"
     whole = Question(id=SAY_AGAIN, text=sentences(menu.language)(again), answers=())
     return [*(one for one in found if one is not None and not one.whole), whole]
 

@@ -161,11 +161,16 @@ class Runner:
         """Store the outcome, and claim the order for a next stage that is inline or notify any other."""
         after = FLOW.get(advance(order.state, outcome.event))
         hold_s = self.lease_s if after is not None and after.inline else None
-        moved = self.orders.commit(order, outcome, hold_s=hold_s)
+        copies = {one.audio_key for one in outcome.utterances if one.audio_key is not None} - order.recordings
+        try:
+            moved = self.orders.commit(order, outcome, hold_s=hold_s)
+        except StaleState:  # no order refers to the copies
+            for key in copies:
+                self.tools.drop_recording(key)
+            raise
         log.info("stage.done", state=moved.state.value)
         count_committed(moved, outcome)
-        stored = order.recordings | {one.audio_key for one in outcome.utterances if one.audio_key is not None}
-        for key in stored - moved.recordings:
+        for key in (order.recordings | copies) - moved.recordings:
             self.tools.drop_recording(key)
         if hold_s is None and after is not None:
             self.ring(order.id, after.state, 0.0)

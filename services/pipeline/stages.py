@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +80,13 @@ class Tools:
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Transcribe the recordings that are not yet. Silence in all of them goes to a human, undecoded."""
-    utterances = tuple(_transcribed(one, order, tools) for one in order.all_utterances)
+    utterances: tuple[StoredUtterance, ...] = ()
+    with ExitStack() as copies:  # are deleted if a later utterance fails
+        for one in order.all_utterances:
+            utterances += (done := _transcribed(one, order, tools),)
+            if done.audio_key is not None and done.audio_key != one.audio_key:
+                copies.callback(tools.drop_recording, done.audio_key)
+        copies.pop_all()
     transcript = joined([one.transcript for one in utterances if one.transcript is not None])
     if not transcript.nothing_was_said:
         return Outcome(Event.TRANSCRIBED, transcript=transcript, utterances=utterances)
@@ -175,11 +181,12 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     """Check the draft against menu and transcript, and price it. Without a doubt the order is complete, or
     shown to its customer for confirmation; with any, it goes to review. What the customer chose before they
     said more is not asked again."""
-    transcript = order.known_transcript
+    transcript, draft = order.transcript, order.draft
+    if transcript is None or draft is None:
+        raise ValueError("A decoded order must have a transcript and a draft")
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).at(order.created_at)
-    if order.draft is None:
-        raise ValueError("A decoded order must have a draft")
-    draft = order.draft if order.before is None else with_kept_items(order.draft, order.before, menu.menu)
+    if order.before is not None:
+        draft = with_kept_items(draft, order.before, menu.menu)
     answer = order.answer or ModelAnswer()
     policy = tools.policy.of(tools.accepts(order.shop))
     decided = decide(draft, transcript, menu, answer, policy)

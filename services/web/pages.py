@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,8 @@ from services.api.problems import RequestRefused
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
+# NUL, and halves of characters, which neither database stores.
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'{nonce}; img-src 'self' data:; "
@@ -201,8 +204,10 @@ async def read_form(request: Request) -> Form:
             fields.setdefault(name, []).append(value)
         else:
             files[name] = value
-    if any("\0" in value for values in fields.values() for value in values):
-        raise RequestRefused("malformed_body", 400, "The form has a NUL character.")
+    texts = [*fields, *files, *chain.from_iterable(fields.values())]
+    texts += [file.filename or "" for file in files.values()]
+    if any(_NO_TEXT.search(text) for text in texts):
+        raise RequestRefused("malformed_body", 400, "The form has a character that is not text.")
     return Form(fields, files)
 
 

@@ -1,7 +1,7 @@
 """Measure how well orders of several utterances (`tests/orders/multi_turn`) and orders on the sample shops'
 menus (`tests/orders/sample_shops`) are decoded, with this machine's settings.
 
-    python -m tests.bench.multi_turn [tune] [sealed] [shops]    # default: all; 5 minutes each on 2 cores
+    python -m tests.bench.multi_turn [tune] [tune_hard] [sealed] [shops]    # default: all; 5 minutes each
 
 Prints counts, never a row. An interrupted run resumes from `reports/multi_turn`; don't read its files of the
 sealed half.
@@ -52,7 +52,7 @@ def request(written: Path, out: Path) -> EvalRequest:
 
 def main(halves: list[str]) -> int:
     config = settings().model_copy(update={"max_order_total": 10**9})  # prices of these menus mean nothing
-    for half in halves or ["tune", "sealed", "shops"]:
+    for half in halves or ["tune", "tune_hard", "sealed", "shops"]:
         rows = list[Scored]()
         folder = ORDER_SETS / "sample_shops" if half == "shops" else ORDER_SETS / "multi_turn" / half
         for written in sorted(folder.glob("*.orders")):

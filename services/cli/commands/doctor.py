@@ -55,7 +55,7 @@ def _checks(config: Settings) -> Iterator[Check]:
     yield checked("packages", _packages, "Run `make setup`.")
     yield checked("libgomp", _libgomp, "apt-get install libgomp1")
     if not config.llm_url:
-        yield "llama.cpp", _llama(), ""
+        yield checked("llama.cpp", _llama, "Run `make setup`.")
     yield checked("redis-server (embedded)", redis_version, "Run `make setup` again.")
     models = {
         "speech model": config.whisper_model,

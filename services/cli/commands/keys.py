@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from schemas.shops.access import MAIN_SHOP, Scope
@@ -56,7 +57,8 @@ def list_() -> None:
         for key in box.keys.list():
             scopes = "page" if key.is_page else " ".join(sorted(key.scopes))
             times = (_day(key.created_at), _day(key.last_used_at))
-            table.add_row(key.id, key.shop, key.name, scopes, key.person or "", *times, _state(key, now))
+            cells = (key.id, key.shop, key.name, scopes, key.person or "", *times, _state(key, now))
+            table.add_row(*map(escape, cells))
         console.print(table)
 
 
@@ -64,7 +66,7 @@ def list_() -> None:
 def revoke(key: KeyId) -> None:
     """Revoke a key immediately."""
     with errors_shown() as console, opened() as box:
-        console.print(f"{box.keys.revoke(_id(key), by=operator()).name} revoked")
+        console.print(f"{escape(box.keys.revoke(_id(key), by=operator()).name)} revoked")
 
 
 def _id(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from schemas.errors import InputError
@@ -96,7 +97,8 @@ def list_() -> None:
         for shop in box.shops.list():
             days = map(str, shop.keeps.shown().values())
             since = shop.created_at.strftime("%Y-%m-%d %H:%M")
-            table.add_row(shop.id, shop.name, since, *days, _step(shop.needs_second_step))
+            cells = (shop.id, shop.name, since, *days, _step(shop.needs_second_step))
+            table.add_row(*map(escape, cells))
         console.print(table)
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from schemas.errors import InputError
@@ -36,7 +37,8 @@ def add(
         password = None if no_password else _password(password_stdin)
         account = box.staff.add(name, password, shop=shop, role=role, by=operator())
         how = f"; invite them: saycart staff invite {account.name!r} --email ..." if no_password else ""
-        console.print(f"{account.name}, {account.role} of {account.shop}, can sign in at /sign-in{how}")
+        said = f"{account.name}, {account.role} of {account.shop}, can sign in at /sign-in{how}"
+        console.print(said, markup=False)
 
 
 @app.command("list")
@@ -47,7 +49,8 @@ def list_() -> None:
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
             step, since = "on" if one.second_step else "", one.created_at.strftime("%Y-%m-%d %H:%M")
-            table.add_row(one.name, one.shop, one.role or "unknown", since, step, one.provider or "", ended)
+            cells = (one.name, one.shop, one.role or "unknown", since, step, one.provider or "", ended)
+            table.add_row(*map(escape, cells))
         console.print(table)
 
 
@@ -62,7 +65,7 @@ def invite(
         if (provider := box.settings.oidc) is None:
             raise InputError("No sign-in provider is set", hint="Set SAYCART_OIDC_URL.")
         box.provider_accounts.invite(name, provider.issuer, email=email, subject=subject, by=operator())
-        console.print(f"{name} can sign in with {provider.name}")
+        console.print(f"{name} can sign in with {provider.name}", markup=False)
 
 
 @app.command()
@@ -70,21 +73,23 @@ def unbind(name: Name) -> None:
     """Remove an account's link or invitation to the provider; ends its sessions."""
     with errors_shown() as console, opened() as box:
         box.provider_accounts.unbind(name, by=operator())
-        console.print(f"{name} now signs in with a password only; set one with `saycart staff password`")
+        console.print(
+            f"{escape(name)} now signs in with a password only; set one with `saycart staff password`"
+        )
 
 
 @app.command()
 def disable(name: Name) -> None:
     """Disable an account and end its sessions."""
     with errors_shown() as console, opened() as box:
-        console.print(f"{box.staff.disable(name, by=operator()).name} can no longer sign in")
+        console.print(f"{escape(box.staff.disable(name, by=operator()).name)} can no longer sign in")
 
 
 @app.command()
 def role(name: Name, to: Annotated[Role, typer.Argument(help="reviewer, manager or admin")]) -> None:
     """Change an account's role, effective immediately."""
     with errors_shown() as console, opened() as box:
-        console.print(f"{name} is now {box.staff.set_role(name, to, by=operator()).role}")
+        console.print(f"{escape(name)} is now {box.staff.set_role(name, to, by=operator()).role}")
 
 
 @app.command()
@@ -92,7 +97,7 @@ def password(name: Name, password_stdin: FromStdin = False) -> None:
     """Set a new password and end the account's sessions."""
     with errors_shown() as console, opened() as box:
         changed = box.staff.set_password(name, _password(password_stdin), by=operator())
-        console.print(f"{changed.name} has a new password")
+        console.print(f"{changed.name} has a new password", markup=False)
 
 
 @app.command("sign-out")
@@ -100,7 +105,7 @@ def sign_out(name: Name) -> None:
     """End all sessions of an account."""
     with errors_shown() as console, opened() as box:
         box.sessions.end_all(name, by=operator())
-        console.print(f"{name} is signed out everywhere")
+        console.print(f"{name} is signed out everywhere", markup=False)
 
 
 @app.command("totp-reset")
@@ -108,7 +113,9 @@ def totp_reset(name: Name) -> None:
     """Turn off two-step sign-in for someone who lost phone and codes; ends their sessions."""
     with errors_shown() as console, opened() as box:
         box.second_steps.off(name, by=operator())
-        console.print(f"{name} now signs in with the password only, until two-step sign-in is set up again")
+        console.print(
+            f"{escape(name)} now signs in with the password only, until two-step sign-in is set up again"
+        )
 
 
 def _password(from_stdin: bool) -> str:

@@ -149,13 +149,16 @@ def compiled() -> Path | None:
 
 def _load() -> Any:
     folder = compiled()
-    if folder is None:
-        import xllamacpp
+    if folder is not None:
+        try:
+            if list(folder.glob("libggml-cpu-*.so")):  # it takes the fastest that this processor can run
+                c.CDLL(str(folder / "libggml.so")).ggml_backend_load_all_from_path(str(folder).encode())
+            return c.CDLL(str(folder / "libllama.so"))
+        except OSError as error:
+            sys.stderr.write(f"The package's llama.cpp is used, since the compiled one fails: {error}\n")
+    import xllamacpp
 
-        return c.CDLL(xllamacpp.xllamacpp.__file__)
-    if list(folder.glob("libggml-cpu-*.so")):  # of which it takes the fastest that this processor can run
-        c.CDLL(str(folder / "libggml.so")).ggml_backend_load_all_from_path(str(folder).encode())
-    return c.CDLL(str(folder / "libllama.so"))
+    return c.CDLL(xllamacpp.xllamacpp.__file__)
 
 
 @cache

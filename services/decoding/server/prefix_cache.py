@@ -63,7 +63,8 @@ class PrefixCache:
 
     def has(self, menu: Sequence[int]) -> bool:
         """Return True if the whole menu is cached."""
-        return common_length(self._tokens, menu) == len(menu) or self._states.use(self.adapted, menu)
+        here = common_length(self._tokens, menu) == len(menu)
+        return here or self._states.get(self.adapted, menu) is not None
 
     def may_prefill(self, menu: Sequence[int]) -> bool:
         """Return True unless another new menu is being evaluated: one at a time, since each comes back at

@@ -54,9 +54,10 @@ class StateFolder:
             if hashlib.sha256(state).digest() == digest:
                 return state
             log.warning("state.damaged", file=file.name)
-            file.unlink()
         except OSError as error:
             log.warning("state.not_read", error=str(error))
+        with suppress(OSError):
+            file.unlink()  # otherwise it would not be written again
         return None
 
     def put(self, adapted: bool, tokens: Sequence[int], state: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.errors import Conflict, IdempotencyMismatch
+from schemas.errors import Conflict, IdempotencyMismatch, StorageUnavailable
 from schemas.lifecycle import OPEN, STATUS, Event, State, advance
 from schemas.open_questions import question_of, takes_more
 from schemas.order import MAX_UTTERANCES
@@ -17,6 +17,7 @@ from schemas.question import SAY_AGAIN
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord, StoredUtterance
 from schemas.shops.access import source_of
 from schemas.transcript import joined
+from services.storage.base.changes import insert_into
 from services.storage.base.mapping import columns_of_utterances, order_of
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 from services.storage.orders.replays import CLEARED, check_unclaimed
@@ -41,10 +42,15 @@ def first_order(session: Session, idempotency: Idempotency | None, shop: str) ->
 
 
 def insert_key(session: Session, now: datetime, idempotency: Idempotency | None, order: OrderRecord) -> None:
-    """Bind the key, if any, to its order."""
-    if idempotency is not None:
-        key = asdict(idempotency)
-        session.add(IdempotencyRow(shop_id=order.shop, **key, order_id=order.id, created_at=now))
+    """Bind the key, if any, to its order. Raises StorageUnavailable if a part of an earlier release, which
+    takes no lock, is storing it."""
+    if idempotency is None:
+        return
+    row = insert_into(session, IdempotencyRow).values(
+        shop_id=order.shop, **asdict(idempotency), order_id=order.id, created_at=now
+    )
+    if session.execute(row.on_conflict_do_nothing().returning(IdempotencyRow.key)).first() is None:
+        raise StorageUnavailable("This Idempotency-Key is being stored")
 
 
 def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, order_id: str) -> OrderRecord:

@@ -96,9 +96,7 @@ class KeyStore(OfShop):
             InputError: an invalid name, no scopes, or the scope `reviews` without a person.
             NotFound: an unknown shop, or an account that it doesn't have.
         """
-        name = name.strip()
-        if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
-            raise InputError(f"A key's name has 1 to {MAX_NAME_CHARS} printable characters")
+        name = _checked(name)
         if not scopes:
             raise InputError("A key needs a scope", hint=f"Scopes are {', '.join(Scope)}.")
         if Scope.REVIEWS in scopes and person is None:
@@ -111,8 +109,14 @@ class KeyStore(OfShop):
         return self._added(row, by, person, lasts_s), f"saycart_{row.id}_{secret}"
 
     def add_page(self, shop: str, name: str, *, by: Actor) -> ApiKey:
-        """Create the public key of an order page; raises NotFound for an unknown shop."""
-        row = ApiKeyRow(id=_new_id(PAGE_ID_CHARS), shop_id=shop, name=name, scopes=sorted(VISITOR_SCOPES))
+        """Create the public key of an order page.
+
+        Raises:
+            InputError: an invalid name.
+            NotFound: an unknown shop.
+        """
+        row = ApiKeyRow(id=_new_id(PAGE_ID_CHARS), shop_id=shop, name=_checked(name))
+        row.scopes = sorted(VISITOR_SCOPES)
         return self._added(row, by)
 
     def list(self) -> builtins.list[ApiKey]:
@@ -158,6 +162,13 @@ class KeyStore(OfShop):
             with writing(self._database) as (session, _):
                 session.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))
         return row, None if person is None else person.name
+
+
+def _checked(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
+        raise InputError(f"A key's name has 1 to {MAX_NAME_CHARS} printable characters")
+    return name
 
 
 def _account(session: Session, shop: str, name: str) -> StaffRow:

@@ -81,14 +81,18 @@ def is_header(row: Row) -> bool:
     return any(need <= columns for need in ({"group", "option"}, {"name", "price"}, {"field", "value"}))
 
 
+def _names_the_menu(row: Row, fields: list[Cells]) -> bool:
+    """Return True for the first "name,Price Hill Chili" below other fields: not an item table's header."""
+    is_name = row[0].casefold() == "name" and sum(map(bool, row)) == 2 and "price" not in _columns(row)
+    return is_name and all(cells.values["field"].casefold() != "name" for cells in fields)
+
+
 def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
     """Return the rows of each kind of table, without headers."""
     tables: dict[str, list[Cells]] = {kind: [] for kind in SHEETS}
     header = Row()
     for place, row in rows:
-        # Below other fields, "name,Price Hill Chili" is the menu's name.
-        named = "field" in header and "name" in _columns(row) and sum(map(bool, row)) == 2
-        if is_header(row) and not (named and "price" not in _columns(row)):
+        if is_header(row) and not ("field" in header and _names_the_menu(row, tables["field"])):
             header = _columns(row)
             table = next(tables[kind] for kind in SHEETS if kind in header)
         elif header and any(row):

@@ -143,7 +143,8 @@ class TillCart:
             one.cart_line.model_copy(update={"line_total": price(one) * one.cart_line.quantity})
             for one in self.lines
         ]
-        rules = tuple(tax.model_copy(update=rounding) for tax in self.menu.taxes)
+        named = {tax.id for tax in self.priced.taxes}  # a newer menu may have the same tax by another id
+        rules = tuple(tax.model_copy(update=rounding) for tax in self.menu.taxes if tax.id in named)
         taxes = taxes_on(lines, self.menu.model_copy(update={"taxes": rules}))
         theirs, ours, currency = total_of(lines, taxes), self.priced.total, self.priced.currency
         if theirs != ours and not self.priced.total_is_minimum:

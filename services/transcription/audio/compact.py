@@ -30,13 +30,13 @@ _FULL_SCALE = 2**15
 def compact(blobs: Blobs, recording: Recording) -> str | None:
     """Store a recording's audio, without the file's other data, as FLAC if that is much smaller; word times
     stay valid. Return the new key; None if the file is small already, or the store fails."""
-    size, samples = recording.file.stat().st_size, recording.samples
-    if size <= SMALL_BYTES_PER_S * samples.size / RATE:
-        return None
-    flac = _flac(samples)
-    if len(flac) > MAX_SHARE * size:
-        return None
     try:
+        size, samples = recording.file.stat().st_size, recording.samples
+        if size <= SMALL_BYTES_PER_S * samples.size / RATE:
+            return None
+        flac = _flac(samples)
+        if len(flac) > MAX_SHARE * size:
+            return None
         with blobs.open() as writer:
             writer.write(flac)
             return writer.commit()

@@ -29,9 +29,7 @@ def test_lists_show_menu_headers(own_world: World) -> None:
         assert (
             own_world.http.get(f"/v1/menus/{menu['id']}").headers["etag"].endswith(f'{menu["digest"][:16]}"')
         )
-    page = own_world.http.get("/menu").text
-    assert page.count("1 sold out") == 2
-    assert "3 items, USD, en" in page
+    assert "3 items, USD, en" in own_world.http.get("/menu").text
 
 
 def test_few_menus_are_links_and_many_a_select_box(own_world: World) -> None:

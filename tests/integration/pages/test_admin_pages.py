@@ -101,7 +101,7 @@ def test_a_key_is_shown_once_and_works_until_it_is_revoked(world: World) -> None
         assert (access.scopes, access.person) == ({Scope.ORDERS_READ, Scope.REVIEWS}, "Ann")
         assert act(http, "keys/revoke", key=key_id).status_code == 303
         assert world.parts.keys.access(token) is None
-        assert act(http, "keys/add-page", name="counter").status_code == 303
+        assert act(http, "keys/add-page", page="counter").status_code == 303
         found = re.search(r'href="/at/(\w+)"', http.get("/staff/admin/keys").text)
         assert found is not None
         assert world.parts.keys.page_access(found[1]).shop == "main"
@@ -199,10 +199,21 @@ def test_settings_are_saved_whole_or_not_at_all(world: World) -> None:
     assert acts(world, "Oscar") == [f"shop.{what}" for what in changed]
 
 
+def test_half_a_character_is_no_text(world: World) -> None:
+    body = b'--B\r\nContent-Disposition: form-data; name="name"\r\n\r\n+2AA-\r\n--B--\r\n'
+    kind = {
+        "Content-Type": "multipart/form-data; boundary=B; charset=utf-7",
+        "Origin": str(world.http.base_url).rstrip("/"),
+    }
+    answer = world.http.post("/sign-in", content=body, headers=kind)
+    assert (answer.status_code, "not text" in answer.text) == (400, True)
+
+
 REFUSED: list[tuple[str, dict[str, str], int, str]] = [
     ("keys/add", {"name": "x", "scope": "metrics"}, 403, "needs the scope metrics"),
     ("keys/add", {"name": "x", "scope": "admin", "days": "soon"}, 422, "is not a number of days"),
-    ("keys/add-page", {"name": " "}, 422, "needs a name"),
+    ("keys/add-page", {"page": " "}, 422, "1 to 80 printable"),
+    ("keys/add-page", {"page": "\x1b[2J"}, 422, "1 to 80 printable"),
     ("keys/revoke", {"key": "KEY"}, 404, "No api key"),
     ("people/add", {"name": "Bea", "role": "owner"}, 422, "Unknown role"),
     ("people/invite", {"account": "Oscar", "email": "a@b.c"}, 404, "No account"),

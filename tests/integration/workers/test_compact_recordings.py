@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import shutil
 import wave
+from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
@@ -15,13 +18,14 @@ import pytest
 from infra.blobs.folder import BlobFolder
 from infra.settings import REPOSITORY
 from infra.sql.database import Database
-from schemas.errors import StorageFull
+from schemas.errors import DecodeCancelled, EngineUnavailable, StorageFull
 from schemas.lifecycle import State
-from schemas.records.orders import NewOrder
+from schemas.records.orders import NewOrder, StoredUtterance
 from services.pipeline.runner import Runner
 from services.transcription.audio.audio import DecodeLimits, Samples, read
 from services.transcription.audio.compact import compact
 from services.transcription.audio.containers import sniff_file
+from services.transcription.ports import Recording
 from tests.integration.storage.files.test_storage_blobs import files
 from tests.stand_ins import Pipeline, speech
 
@@ -107,6 +111,37 @@ def test_silence_from_a_browser_leaves_no_recording(pipeline: Listening) -> None
     pipeline.runner().run(order_id, "transcribe")
     assert pipeline.orders.get(order_id).state is State.FAILED
     assert files(pipeline.blobs) == []
+
+
+def test_cancelling_during_compaction_leaves_no_copy(pipeline: Listening, tmp_path: Path) -> None:
+    order_id = pipeline.sent(GARBAGE)
+    upload = shutil.copy(pipeline.kept(order_id), tmp_path)  # as from a bucket, where it outlives the order
+
+    def cancelling(recording: Recording, language: str) -> object:
+        pipeline.cancel(order_id)
+        return speech("a latte")
+
+    pipeline.transcriber.transcribe = cancelling  # type: ignore[assignment, method-assign]
+    runner = pipeline.runner()
+    tools = replace(runner.tools, recording=lambda _: nullcontext(Path(upload)))
+    replace(runner, tools=tools).run(order_id, "transcribe")
+    assert pipeline.orders.get(order_id).state is State.CANCELLED
+    assert files(pipeline.blobs) == []
+
+
+@pytest.mark.parametrize("error", [DecodeCancelled("called off"), EngineUnavailable("away")])
+def test_a_failed_transcription_leaves_no_copy(pipeline: Listening, error: Exception) -> None:
+    order_id = pipeline.sent(GARBAGE)
+    more = StoredUtterance(
+        kind="audio", at=datetime.now(UTC), audio_key=pipeline.stored(NOISE), audio_format="wav"
+    )
+    pipeline.orders.add(order_id, more)
+    pipeline.transcriber.script = [speech("a latte"), error]
+    pipeline.runner().run(order_id, "transcribe")
+    assert len(pipeline.transcriber.script) == 1, "the first was transcribed"
+    assert {path.name for path in files(pipeline.blobs)} == {
+        pipeline.blobs.path(key).name for key in pipeline.orders.get(order_id).recordings
+    }
 
 
 def test_a_full_disk_keeps_the_recording_as_it_is(

@@ -53,7 +53,7 @@ def test_a_question_is_asked_whatever_else_is_in_doubt(
     sent: dict[str, Any], audio: str | None, question: str, text: str, answers: list[str]
 ) -> None:
     assert question_of(doubted(ALLERGY)) is None
-    shown = question_of(asked(sent, replace(doubted(ALLERGY), audio_format=audio)))
+    shown = question_of(asked(sent, replace(doubted(ALLERGY), audio_format=audio, source="page:1")))
     assert shown is not None
     assert (shown.id, shown.text) == (question, text)
     assert [answer.text for answer in shown.answers] == answers

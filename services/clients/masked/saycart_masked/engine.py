@@ -119,8 +119,8 @@ class Engine:
             text=text,
             engine=self.name,
             grammar=mask.version,
-            prompt_tokens=int(usage.get("prompt_tokens", 0)),
-            completion_tokens=int(usage.get("completion_tokens", 0)),
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            completion_tokens=int(usage.get("completion_tokens") or 0),
             cached_tokens=int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
             tokens=self._scored(document, started, **how) if how.get("score") else None,
             seconds=time.perf_counter() - started,
@@ -147,11 +147,7 @@ class Engine:
         document = self.post(
             CHAT, body | (more or {}), called_off=how.get("called_off"), timeout_s=how.get("timeout_s")
         )
-        try:
-            choice = document["choices"][0]
-            text, reason = choice["message"]["content"] or "", choice["finish_reason"]
-        except (KeyError, IndexError, TypeError):
-            raise ServerUnavailable("The server sent no completion", quoted=f"{document!r:.200}") from None
+        text, reason = _completion(document)
         if reason != "stop":
             raise AnswerTruncated(f"The server stopped early: finish_reason {reason!r}")
         return text, document
@@ -238,3 +234,15 @@ def _loop() -> asyncio.AbstractEventLoop:
             _LOOPS[pid] = asyncio.new_event_loop()
             threading.Thread(target=_LOOPS[pid].run_forever, name="masked-calls", daemon=True).start()
         return _LOOPS[pid]
+
+
+def _completion(document: Document) -> tuple[str, object]:
+    """Return a response's text and finish reason."""
+    try:
+        choice = document["choices"][0]
+        text, reason = choice["message"]["content"] or "", choice["finish_reason"]
+    except (KeyError, IndexError, TypeError):
+        text = reason = None
+    if not isinstance(text, str):
+        raise ServerUnavailable("The server sent no completion", quoted=f"{document!r:.200}")
+    return text, reason

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.errors import InputError
 from schemas.shops.access import Scope
 from schemas.shops.settings import FOREVER, parse_days, seconds
 from services.api.gate.access import check
@@ -32,9 +31,7 @@ def _add(shop: ShopScope, form: Form) -> tuple[str, str]:
 
 
 def _add_page(shop: ShopScope, form: Form) -> None:
-    if not form.get("name"):
-        raise InputError("An order page needs a name")
-    shop.keys.add_page(shop.shop, form.get("name"), by=shop.by)
+    shop.keys.add_page(shop.shop, form.get("page"), by=shop.by)
 
 
 def _revoke(shop: ShopScope, form: Form) -> None:
