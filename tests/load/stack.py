@@ -35,12 +35,13 @@ PYTHON = (sys.executable, "-m")
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A stack at `url` with a key for each shop; `pids` by part."""
+    """A stack at `url` with a key for each shop; `pids` by part, `redis` is its operator's URL."""
 
     url: str
     keys: list[str]
     database: Database
     pids: dict[str, int]
+    redis: str
 
     def used(self) -> dict[str, float]:
         """Return the seconds of processor time of each part so far, with its children."""
@@ -48,9 +49,17 @@ class Running:
 
 
 @contextmanager
-def running(home: Path, database_url: str, *, shops: int, env: dict[str, str]) -> Iterator[Running]:
+def running(
+    home: Path,
+    database_url: str,
+    *,
+    shops: int,
+    env: dict[str, str],
+    threads: int = IN_FLIGHT,
+    by: tuple[str, ...] = PYTHON,
+) -> Iterator[Running]:
     """Run Redis, one API, a worker for each stage and the sweeper, with `shops` that have the sample menus.
-    `env` sets how long the engines take (`engines.py`)."""
+    `env` sets how long the engines take (`engines.py`); `by` runs the modules of API and workers."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     redis = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
     config = Settings(
@@ -68,12 +77,12 @@ def running(home: Path, database_url: str, *, shops: int, env: dict[str, str]) -
     try:
         database.migrate()
         keys = _shops(database, shops)
-        children = _children(home, listener, as_environment(config) | env)
+        children = _children(home, listener, as_environment(config) | env, threads, by)
         supervisor.start([redis.child("redis"), *children])
         names = ["redis", *WORKERS, "sweeper", "api"]
         pids = {name: pid for name in names if (pid := supervisor.pid(name)) is not None}
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        yield Running(url, keys, database, pids)
+        yield Running(url, keys, database, pids, redis.operator_url)
     finally:
         supervisor.stop()
         database.close()
@@ -93,14 +102,16 @@ def _shops(database: Database, shops: int) -> list[str]:
     return keys
 
 
-def _children(home: Path, listener: socket.socket, env: dict[str, str]) -> list[Child]:
+def _children(
+    home: Path, listener: socket.socket, env: dict[str, str], threads: int, by: tuple[str, ...]
+) -> list[Child]:
     workers = []
     for name, queues in WORKERS.items():
-        argv = celery_argv(name, queues, IN_FLIGHT, "WARNING")
+        argv = celery_argv(name, queues, threads, "WARNING")[len(PYTHON) :]
         own = ("tests.load.engines" if word == "services.workers.app" else word for word in argv)
-        workers.append(part(name, (*own,), home, env))
+        workers.append(part(name, (*by, *own), home, env))
     number = listener.fileno()
-    api = part("api", (*PYTHON, "services.api"), home, env, (number,), SAYCART_API_FD=str(number))
+    api = part("api", (*by, "services.api"), home, env, (number,), SAYCART_API_FD=str(number))
     return [*workers, part("sweeper", (*PYTHON, "services.workers.sweeper"), home, env), api]
 
 

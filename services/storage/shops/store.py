@@ -117,7 +117,7 @@ class ShopStore(OfAllShops):
 
     def get(self, shop_id: str) -> Shop:
         """Return a shop."""
-        with self._database.read() as session:
+        with self._database.glance() as session:
             return _shop(shop_row(session, shop_id))
 
 

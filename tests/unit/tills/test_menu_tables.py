@@ -6,6 +6,7 @@ import io
 import json
 
 import openpyxl
+import pytest
 from typer.testing import CliRunner
 
 from schemas.menu import Menu
@@ -59,6 +60,13 @@ def test_sizes_have_all_aliases_and_taxes_of_one_rate_their_names() -> None:
     assert [tax.name for tax in menu.taxes] == ["food", "drink"]
     assert menu.items[0].tax == "drink"
     assert [option.name for option in menu.option_groups[0].options] == ["oat", "soy"]
+
+
+@pytest.mark.parametrize("between", ["", "\n"])
+@pytest.mark.parametrize("column", ["Item", "Name"])
+def test_items_with_a_price_of_one_size_are_items(between: str, column: str) -> None:
+    rows = f"field,value\nname,Bob's\ncurrency,USD\n{between}{column},Price large\nTea,4\n"
+    assert Menu.parse(read(rows, Overrides()).document).items[0].name == "Tea"
 
 
 def test_ordinary_cells_of_spreadsheets() -> None:

@@ -243,15 +243,16 @@ def test_orders_that_only_some_tills_refuse(
     assert [one.code for one in form(prepared(cart_of(cart), **changed), location).refusals] == codes
 
 
-def taxed(prices: tuple[int, ...], tax: dict[str, Any]) -> TillCart:
-    """Return a cart with a line for each price."""
+def taxed(prices: tuple[int, ...], tax: dict[str, Any], now: str = "food") -> TillCart:
+    """Return a cart with a line for each price, for a menu whose tax has the id `now` by now."""
     items = [
         {"sku": f"p{n}", "name": f"pie {n}", "price": price, "tax": "food", "ref": f"FOOD/{n}"}
         for n, price in enumerate(prices)
     ]
     menu = MENU | {"taxes": [TAX | tax], "items": items, "option_groups": []}
     cart = cart_of(*(line(item["sku"]) for item in items), menu=menu)
-    return till_cart("ord_01", cart, Menu.parse(menu))
+    newest = menu | {"taxes": [TAX | tax | {"id": now}], "items": [item | {"tax": now} for item in items]}
+    return till_cart("ord_01", cart, Menu.parse(newest))
 
 
 # Tax by price, at 10%: the examples of "Rounding options" in Toast's Platform Guide, and of "Rounding rules"
@@ -301,6 +302,11 @@ def test_taxes_rounded_otherwise_than_the_till_does_are_refused(
     cart = taxed(prices, tax)
     assert [one.code for one in square_order(cart, "L").refusals] == square
     assert [one.code for one in toast_order(cart, "D").refusals] == toast
+
+
+def test_an_order_whose_tax_has_another_id_by_now_is_not_sent_without_tax() -> None:
+    cart = taxed((600,), {"rounding": "half_even"}, now="sales")
+    assert [one.code for one in square_order(cart, "L").refusals] == ["other_total"]
 
 
 @given(st.integers(0, 100_000), st.integers(1, 24))
