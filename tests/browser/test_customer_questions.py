@@ -259,8 +259,8 @@ def test_staff_ask_the_customer_who_waits(page: Page, browser: Browser, cafe: Wo
         take(tab, review.id)
         expect(tab.locator("#line-1-size")).to_have_value("S")
         tab.keyboard.press("k")
-        tab.get_by_role("button", name="Please type your whole order again").click()
-        expect(page.get_by_role("heading", name="Please type your whole order again.")).to_be_visible()
+        tab.get_by_role("button", name="Please say your whole order again").click()
+        expect(page.get_by_role("heading", name="Please say your whole order again.")).to_be_visible()
         expect(page.locator("#more-title")).to_be_hidden()
         assert_usable(page)
         page.get_by_label("Or type it").fill("one steak burrito")
@@ -268,4 +268,4 @@ def test_staff_ask_the_customer_who_waits(page: Page, browser: Browser, cafe: Wo
         expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     assert cafe.parts.orders.get(order.id).transcript.text == "one steak burrito"
     asked = [act.reason for act in cafe.parts.reviews.acts(review.id) if act.action == "asked"]
-    assert asked == ["Warm or cold?", "Small or large horchata?", "Please type your whole order again."]
+    assert asked == ["Warm or cold?", "Small or large horchata?", "Please say your whole order again."]
