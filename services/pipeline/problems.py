@@ -54,7 +54,7 @@ def outcome_of(error: Exception, stage: Stage, language: str, *, may_retry: bool
         measures.count_problem(measures.FAULT, "internal")
         log.exception("stage.fault")
         tracing.note({"error.type": type(error).__name__})
-        return None if may_retry else ask_human(ReviewReason.STAGE_FAILED, "internal", FAULT, language)
+        return None if may_retry else exhausted("internal", FAULT, language)
     measures.count_problem(error.kind, error.code)
     tracing.note({"error.type": error.code})
     if isinstance(error, InputError):
@@ -66,16 +66,12 @@ def outcome_of(error: Exception, stage: Stage, language: str, *, may_retry: bool
     if not error.retryable:
         reason = _REASONS.get(type(error), ReviewReason.STAGE_FAILED)
         return ask_human(reason, error.code, f"{error.whole}. {error.hint}", language)
-    if may_retry:
-        return None
     down = isinstance(error, EngineError) and stage.name == StageName.DECODE
-    reason = ReviewReason.DECODER_UNAVAILABLE if down else ReviewReason.STAGE_FAILED
-    return ask_human(reason, error.code, error.detail, language)
+    return None if may_retry else exhausted(error.code, error.detail, language, down=down)
 
 
-def exhausted(stage: Stage, code: str, message: str, language: str) -> Outcome:
-    """Return the outcome of an order whose workers died with it."""
-    down = stage.name == StageName.DECODE
+def exhausted(code: str, message: str, language: str, *, down: bool = False) -> Outcome:
+    """Return the outcome of an order whose attempts are used up. `down`: the decoder may be the cause."""
     reason = ReviewReason.DECODER_UNAVAILABLE if down else ReviewReason.STAGE_FAILED
     return ask_human(reason, code, message, language)
 

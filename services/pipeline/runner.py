@@ -28,7 +28,7 @@ import structlog
 
 from infra.observability import measures, tracing
 from schemas.errors import DecodeCancelled, MenuBeingRead, SaycartError, StaleState, StorageUnavailable
-from schemas.lifecycle import State, advance
+from schemas.lifecycle import StageName, State, advance
 from schemas.order import OrderError
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.shops.access import is_page
@@ -117,8 +117,8 @@ class Runner:
         """Run the step and store its outcome, or that of its error."""
         if order.attempt > self.attempts:
             # Workers died with it: counted at the claim, so that it can't go round for ever.
-            why = "Workers stopped while working on this"
-            return self._end(stage, order, exhausted(stage, "attempts_used_up", why, order.language))
+            why, down = "Workers stopped while working on this", stage.name == StageName.DECODE
+            return self._end(stage, order, exhausted("attempts_used_up", why, order.language, down=down))
         waited_s = ((order.claimed_at or order.updated_at) - order.updated_at).total_seconds()
         started = time.perf_counter()
         with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:

@@ -101,7 +101,7 @@ def test_mutated_carts_are_allowed_only_if_they_are_carts(seed: int) -> None:
     for _ in range(20):
         dented = dent(rng, text)
         if mask.accepts(dented):
-            draft_of(dented, names)
+            assert isinstance(draft_of(dented, names), CartDraft)
 
 
 def draft_of(text: str, names: Names) -> CartDraft:

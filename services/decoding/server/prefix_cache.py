@@ -44,6 +44,7 @@ class PrefixCache:
         self._menu_length = 0  # of the current prompt
         self._evaluated_at = -math.inf
         self._partial: TTLCache[Key, bytes] = TTLCache(MAX_PARTIAL, ABANDONED_S)
+        self._next: tuple[Key, bytes] | None = None  # read by `has`, for `resume`
 
     def resume(self, prompt: Sequence[int], shared: int) -> int:
         """Bring the KV cache to the longest known prefix of `prompt`, and return its length. The first
@@ -63,8 +64,11 @@ class PrefixCache:
 
     def has(self, menu: Sequence[int]) -> bool:
         """Return True if the whole menu is cached."""
-        here = common_length(self._tokens, menu) == len(menu)
-        return here or self._states.get(self.adapted, menu) is not None
+        if common_length(self._tokens, menu) == len(menu):
+            return True
+        state = self._states.get(self.adapted, menu)
+        self._next = None if state is None else (self._key(menu), state)
+        return state is not None
 
     def may_prefill(self, menu: Sequence[int]) -> bool:
         """Return True unless another new menu is being evaluated: one at a time, since each comes back at
@@ -105,7 +109,9 @@ class PrefixCache:
 
     def _restore(self, menu: Sequence[int], common: int) -> None:
         """Restore the menu's state, or a partial one of more than `common` tokens, if there is one."""
-        tokens, state = tuple(menu), self._states.get(self.adapted, menu)
+        tokens, read, self._next = tuple(menu), self._next, None
+        found = read is not None and read[0] == self._key(menu)
+        state = read[1] if read and found else self._states.get(self.adapted, menu)
         if state is None:
             begun = [part for part in self._partial_menus() if len(part) == common_length(part, menu)]
             tokens = max(begun, key=len, default=())

@@ -17,7 +17,7 @@ from typing import Any
 
 from schemas.errors import InputError, MenuBeingRead
 from services.decoding.server.generation import Answer, Generator
-from services.decoding.server.llama import compiled
+from services.decoding.server.llama import library
 from services.decoding.server.model import ATTENTION, Llama
 from services.decoding.server.prefix_cache import PrefixCache, common_length
 from services.decoding.server.request import ChatRequest
@@ -110,9 +110,9 @@ def _owner(model: Path, adapter: Path | None) -> str:
     """Return the owner of saved states; the model by its file's metadata, since hashing 1 GB is slow."""
     stat = model.stat()
     lora = hashlib.sha256(adapter.read_bytes()).hexdigest() if adapter else ""
-    build = "compiled" if compiled() else "packaged"  # their states differ in the last digits
-    library = f"{PACKAGE} {version(PACKAGE)} {build} {ATTENTION}"
-    return f"{library} {model.name} {stat.st_size} {stat.st_mtime_ns} {lora}"
+    build = Path(library()._name).name  # states of the compiled one differ in the last digits
+    engine = f"{PACKAGE} {version(PACKAGE)} {build} {ATTENTION}"
+    return f"{engine} {model.name} {stat.st_size} {stat.st_mtime_ns} {lora}"
 
 
 def _text(piece: bytes) -> str:

@@ -160,11 +160,12 @@ def test_promtool_takes_what_is_exported(text: str) -> None:
 
 @needs_promtool
 def test_each_alert_fires_when_it_should_and_not_else() -> None:
-    promtool("test", "rules", str(PROMETHEUS / "alerts_test.yml"))
+    assert "SUCCESS" in promtool("test", "rules", str(PROMETHEUS / "alerts_test.yml"))
 
 
-def promtool(*arguments: str, given: str = "") -> None:
+def promtool(*arguments: str, given: str = "") -> str:
     done = subprocess.run(
         ["promtool", *arguments], input=given, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -160,7 +160,7 @@ SERVES = "import xllamacpp, services.decoding.server.__main__, services.decoding
     ids=["api", "worker", "worker that hears", "reader"],
 )
 def test_each_image_works_without_what_it_leaves_out(code: str, left_out: list[str], tmp_path: Path) -> None:
-    run_without(code, ["DEVELOPMENT", *left_out], tmp_path)
+    assert run_without(f"{code}\nprint('works')", ["DEVELOPMENT", *left_out], tmp_path).endswith("works\n")
 
 
 def test_adapters_are_converted_without_the_packages_that_the_images_omit(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ for card in ADAPTERS.glob("*/trained.json"):
     assert len(list(tmp_path.glob("adapters/*.gguf"))) == len(list(ADAPTERS.glob("*/trained.json"))) > 0
 
 
-def run_without(code: str, left_out: list[str], home: Path) -> None:
+def run_without(code: str, left_out: list[str], home: Path) -> str:
     names = [name.replace("-", "_") for argument in left_out for name in _named(argument)]
     done = subprocess.run(
         [sys.executable, "-c", ABSENT + code, str(home), *names, "google"],
@@ -186,6 +186,7 @@ def run_without(code: str, left_out: list[str], home: Path) -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def _named(argument: str) -> list[str]:
