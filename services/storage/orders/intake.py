@@ -23,34 +23,40 @@ from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 from services.storage.orders.replays import CLEARED, check_unclaimed
 
 
-def first_order(session: Session, idempotency: Idempotency | None, shop: str) -> OrderRecord | None:
-    """Return the order that was stored under a key, if any; requests with the same key wait for each other.
+class KeyTaken(Exception):
+    """Rolls back a transaction whose idempotency key belongs to another order."""
 
-    Raises:
-        IdempotencyMismatch: it came with another body.
-    """
-    if idempotency is None:
-        return None
-    place = shop, idempotency.client, idempotency.key
-    Database.lock(session, "\n".join(("idempotency", *place)))
-    stored = session.get(IdempotencyRow, place)
-    if stored is None:
-        return None
-    if stored.body_hash != idempotency.body_hash:
-        raise IdempotencyMismatch("This Idempotency-Key was used with another body")
-    return order_of(session.get_one(OrderRow, stored.order_id))
+    def __init__(self, idempotency: Idempotency) -> None:
+        self.idempotency = idempotency
 
 
 def insert_key(session: Session, now: datetime, idempotency: Idempotency | None, order: OrderRecord) -> None:
-    """Bind the key, if any, to its order. Raises StorageUnavailable if a part of an earlier release, which
-    takes no lock, is storing it."""
+    """Bind the key, if any, to its order. The primary key decides between simultaneous requests: the later
+    one waits for the first to commit. Raises KeyTaken."""
     if idempotency is None:
         return
     row = insert_into(session, IdempotencyRow).values(
         shop_id=order.shop, **asdict(idempotency), order_id=order.id, created_at=now
     )
     if session.execute(row.on_conflict_do_nothing().returning(IdempotencyRow.key)).first() is None:
-        raise StorageUnavailable("This Idempotency-Key is being stored")
+        raise KeyTaken(idempotency)
+
+
+def first_order(database: Database, taken: KeyTaken, shop: str) -> OrderRecord:
+    """Return the order that has a key.
+
+    Raises:
+        IdempotencyMismatch: it came with another body.
+        StorageUnavailable: the key has just expired.
+    """
+    given = taken.idempotency
+    with database.read() as session:
+        stored = session.get(IdempotencyRow, (shop, given.client, given.key))
+        if stored is None:
+            raise StorageUnavailable("This Idempotency-Key is being released")
+        if stored.body_hash != given.body_hash:
+            raise IdempotencyMismatch("This Idempotency-Key was used with another body")
+        return order_of(session.get_one(OrderRow, stored.order_id))
 
 
 def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, order_id: str) -> OrderRecord:

@@ -25,7 +25,7 @@ from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders import turns
 from services.storage.orders.claims import Claims
-from services.storage.orders.intake import added, check_open, first_order, insert_key, insert_order
+from services.storage.orders.intake import KeyTaken, added, check_open, first_order, insert_key, insert_order
 from services.storage.orders.replays import Replays, check_unclaimed
 
 
@@ -40,12 +40,13 @@ class OrderStore(Claims, Replays):
         Raises:
             IdempotencyMismatch: the key was used with another body.
         """
-        with writing(self._database) as (session, now):
-            if first := first_order(session, idempotency, self._shop):
-                return first, False
-            order = insert_order(session, now, new, self._shop, new_id("ord"))
-            insert_key(session, now, idempotency, order)
-            return order, True
+        try:
+            with writing(self._database) as (session, now):
+                order = insert_order(session, now, new, self._shop, new_id("ord"))
+                insert_key(session, now, idempotency, order)
+                return order, True
+        except KeyTaken as taken:
+            return first_order(self._database, taken, self._shop), False
 
     def get(self, order_id: str) -> OrderRecord:
         """Return an order."""
@@ -123,17 +124,18 @@ class OrderStore(Claims, Replays):
             Conflict: it accepts no more utterances, see `check_open`.
             IdempotencyMismatch: the key was used with another body.
         """
-        with writing(self._database) as (session, now):
-            order = order_of(self._one(session, OrderRow, order_id, hold=True))
-            if first := first_order(session, idempotency, order.shop):
-                return first, False
-            check_open(session, now, order)
-            event, columns = added(order, new.model_copy(update={"at": now}))
-            moved = move(session, now, order, Outcome(event), **columns)
-            insert_key(session, now, idempotency, order)
-            turns.end(session, now, order, seen=now)
-            withdraw_review(session, order_id)
-            return moved, True
+        try:
+            with writing(self._database) as (session, now):
+                order = order_of(self._one(session, OrderRow, order_id, hold=True))
+                insert_key(session, now, idempotency, order)
+                check_open(session, now, order)
+                event, columns = added(order, new.model_copy(update={"at": now}))
+                moved = move(session, now, order, Outcome(event), **columns)
+                turns.end(session, now, order, seen=now)
+                withdraw_review(session, order_id)
+                return moved, True
+        except KeyTaken as taken:
+            return first_order(self._database, taken, self._shop), False
 
     def take(self, order_id: str) -> OrderRecord:
         """Record that the shop is now preparing a completed order; repeated calls have no effect. Raises
