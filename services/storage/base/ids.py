@@ -1,4 +1,4 @@
-"""Ids and page cursors.
+"""Ids, page cursors and names.
 
 An id is a prefix and 26 characters: 48 bits of milliseconds, then 80 random bits. Ids sort by age, which
 keeps indexes compact, and can't be guessed.
@@ -69,3 +69,12 @@ def _parsed(cursor: str) -> tuple[datetime, str]:
         hint = "Pass `next_cursor` from the previous page, unchanged."
         raise InputError("This isn't a page cursor", hint=hint) from None
     return at, key
+
+
+def checked_name(what: str, name: str, most: int) -> str:
+    """Return a name without spaces around it; raises InputError unless it has 1 to `most` printable
+    characters."""
+    name = name.strip()
+    if not 1 <= len(name) <= most or not name.isprintable():
+        raise InputError(f"{what} has 1 to {most} printable characters")
+    return name

@@ -23,7 +23,7 @@ from schemas.shops.access import EVERY_SHOP, VISITOR_SCOPES, Access, Scope
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
-from services.storage.base.ids import DIGITS
+from services.storage.base.ids import DIGITS, checked_name
 from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import ApiKeyRow, StaffRow
@@ -96,7 +96,7 @@ class KeyStore(OfShop):
             InputError: an invalid name, no scopes, or the scope `reviews` without a person.
             NotFound: an unknown shop, or an account that it doesn't have.
         """
-        name = _checked(name)
+        name = checked_name("A key's name", name, MAX_NAME_CHARS)
         if not scopes:
             raise InputError("A key needs a scope", hint=f"Scopes are {', '.join(Scope)}.")
         if Scope.REVIEWS in scopes and person is None:
@@ -115,7 +115,9 @@ class KeyStore(OfShop):
             InputError: an invalid name.
             NotFound: an unknown shop.
         """
-        row = ApiKeyRow(id=_new_id(PAGE_ID_CHARS), shop_id=shop, name=_checked(name))
+        row = ApiKeyRow(
+            id=_new_id(PAGE_ID_CHARS), shop_id=shop, name=checked_name("A key's name", name, MAX_NAME_CHARS)
+        )
         row.scopes = sorted(VISITOR_SCOPES)
         return self._added(row, by)
 
@@ -162,13 +164,6 @@ class KeyStore(OfShop):
             with writing(self._database) as (session, _):
                 session.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))
         return row, None if person is None else person.name
-
-
-def _checked(name: str) -> str:
-    name = name.strip()
-    if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
-        raise InputError(f"A key's name has 1 to {MAX_NAME_CHARS} printable characters")
-    return name
 
 
 def _account(session: Session, shop: str, name: str) -> StaffRow:

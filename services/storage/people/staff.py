@@ -17,7 +17,7 @@ from schemas.shops.access import EVERY_SHOP, MAIN_SHOP, Role
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
-from services.storage.base.ids import new_id
+from services.storage.base.ids import checked_name, new_id
 from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
@@ -78,9 +78,7 @@ class StaffStore(OfShop):
             Conflict: the name is taken, or looks like one of the shop's accounts. Names of disabled accounts
                 stay taken, since they stand in old records.
         """
-        name = name.strip()
-        if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
-            raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
+        name = checked_name("A name", name, MAX_NAME_CHARS)
         # No password matches an empty hash.
         hashed = "" if password is None else _hashed(password, name, shop)
         with writing(self._everywhere) as (session, now):
